@@ -1,0 +1,1 @@
+"""ling-chat: the terminal app and the command line."""

@@ -1,0 +1,1 @@
+"""What the command line and the TUI share. Never imports textual."""

@@ -1,0 +1,1 @@
+"""Data the app ships with: the model registry, prompts, the sample document."""

@@ -1,0 +1,1 @@
+"""Everything about engines, headless: start them, prove them, talk to them."""

@@ -1,0 +1,1 @@
+"""A server that already runs, wherever it is."""

@@ -1,0 +1,1 @@
+"""Talking to an engine: one request, one stream of events."""

@@ -1,0 +1,97 @@
+"""What happens while an answer is made. A stream yields these in the order they occur."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One request. None leaves a setting to the engine. `stop` ends the answer where it occurs."""
+
+    messages: tuple[Message, ...]
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    thinking: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Figures of one answer: the engine's own where it gives them, else this client's clock.
+
+    Tokens are counts, `_s` seconds. `accept_length` is the mean number of tokens a verification
+    round yields, (completion_tokens / rounds); None where nothing was drafted.
+    """
+
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    ttft_s: float | None = None
+    prefill_tokens_per_s: float | None = None
+    decode_tokens_per_s: float | None = None
+    accept_length: float | None = None
+    drafted_tokens: int | None = None
+    accepted_tokens: int | None = None
+    by_engine: bool = False
+    """True where token counts and rates are the engine's own, False where this client counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The server is busy or still loading; the request is tried again in `retry_in_s` seconds."""
+
+    reason: str
+    retry_in_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prefill:
+    """The engine is reading the prompt. Token counts; `cached` of `total` needed no work."""
+
+    processed: int
+    total: int
+    cached: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """Thinking text, as it comes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Answer text, as it comes."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Live figures; may follow any chunk."""
+
+    timings: Timings
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The answer is complete. `finish_reason`: stop, length, or what the server said."""
+
+    finish_reason: str
+    timings: Timings
+
+
+Event = Waiting | Prefill | Reasoning | Text | Progress | Finished

@@ -1,0 +1,131 @@
+"""What an engine tells the rest of the product. Everything the UI shows is one of these types.
+
+They travel as JSON between the engine host and its clients, so they are plain, frozen data.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class EngineSpec(_Frozen):
+    """What the user wants to run. Two specs that are equal need no restart."""
+
+    backend: str = "llamacpp"
+    model: str = ""
+    """Registry name, or the path of a model file; empty picks one that fits this machine."""
+    optimisations: dict[str, bool] = Field(default_factory=dict)
+    """Requested switches by optimisation id; an absent one takes the backend's default."""
+    context_tokens: int | None = None
+    """Context length in tokens; None lets the backend choose from the model and free memory."""
+    url: str | None = None
+    """Base URL of the server to attach to (backend `attach` only)."""
+
+
+class EngineState(StrEnum):
+    STOPPED = "stopped"
+    STARTING = "starting"
+    READY = "ready"
+    BUSY = "busy"
+    STOPPING = "stopping"
+    FAILED = "failed"
+
+
+class Verdict(StrEnum):
+    VERIFIED = "verified"
+    FELL_BACK = "fell back"
+    OFF = "off"
+    NOT_SUPPORTED = "not supported here"
+    UNPROVEN = "unproven"
+
+
+class Applies(StrEnum):
+    NEXT_MESSAGE = "next message"
+    ENGINE_RESTART = "engine restart"
+
+
+class Effect(_Frozen):
+    """What an optimisation brought on this machine, as a ratio on/off within one run."""
+
+    prefill_ratio: float | None = None
+    decode_ratio: float | None = None
+    how: str = ""
+    """What was measured, in a few words: "4-layer probe, 512 in, 32 out"."""
+    measured_at: float | None = None
+    """Unix time, seconds."""
+
+
+class Optimisation(_Frozen):
+    """One switch with its chain of proof: requested, resolved, observed, measured."""
+
+    id: str
+    title: str
+    summary: str
+    """What it does, in one sentence."""
+    applies: Applies = Applies.ENGINE_RESTART
+    conflicts_with: tuple[str, ...] = ()
+    requested: bool = False
+    resolved: str | None = None
+    """What the engine was started with for it ("Q8_0, micro-batch 1024"); None before a start."""
+    observed: str | None = None
+    """What was seen inside the engine process."""
+    verdict: Verdict = Verdict.UNPROVEN
+    note: str = ""
+    """A state that is no verdict: "nothing to draft here", or why something fell back."""
+    evidence: dict[str, Any] = Field(default_factory=dict)
+    effect: Effect | None = None
+    last_change_s: float | None = None
+    """How long the last switch of it took, restart and conversion included, in seconds."""
+
+
+class Load(_Frozen):
+    """What the engine is doing at one moment."""
+
+    running: int = 0
+    waiting: int = 0
+    memory_bytes: int | None = None
+    """Resident memory of the engine's processes."""
+    cpu_seconds: float | None = None
+    """CPU time the engine's processes have used since their start."""
+    counters: dict[str, float] = Field(default_factory=dict)
+    """The engine's own counters by field-standard name: prompt_tokens, predicted_tokens,
+    cached_tokens, drafted_tokens, accepted_tokens, draft_rounds. Totals since its start."""
+
+
+class EngineStatus(_Frozen):
+    """The whole truth about one engine at one moment."""
+
+    state: EngineState = EngineState.STOPPED
+    phase: str = ""
+    """While starting: what is happening, in a few words ("loading weights")."""
+    fraction: float | None = None
+    """While starting: share of the present phase that is done, 0 to 1; None if unknown."""
+    eta_s: float | None = None
+    """While starting: seconds until ready as far as earlier starts tell; None if unknown."""
+    reason: str = ""
+    cure: str = ""
+    """When failed: what happened and what helps, one sentence each."""
+    spec: EngineSpec | None = None
+    model_name: str = ""
+    model_path: str = ""
+    model_bytes: int | None = None
+    engine_pid: int | None = None
+    base_url: str = ""
+    context_tokens: int | None = None
+    threads: int | None = None
+    started_at: float | None = None
+    """Unix time of the present start, seconds."""
+    start_s: float | None = None
+    """How long the present engine took to become ready, in seconds."""
+    keep: bool = False
+    """True: the engine stays when its last user leaves."""
+    users: int = 0
+    """How many clients hold a lease."""
+    load: Load = Load()
+    optimisations: tuple[Optimisation, ...] = ()
+    log_path: str = ""

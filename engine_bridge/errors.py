@@ -1,0 +1,24 @@
+"""Errors a person can act on: one sentence for what happened, one for its cure."""
+
+
+class BridgeError(Exception):
+    """The work failed. `exit_code` is what the command line returns for it."""
+
+    exit_code = 1
+
+    def __init__(self, reason: str, cure: str = "") -> None:
+        super().__init__(f"{reason} {cure}".strip())
+        self.reason = reason
+        self.cure = cure
+
+
+class UsageError(BridgeError):
+    """The user asked for something that does not exist or does not fit together."""
+
+    exit_code = 2
+
+
+class UnavailableError(BridgeError):
+    """No engine or no model could be had."""
+
+    exit_code = 3

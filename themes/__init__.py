@@ -1,0 +1,1 @@
+"""Themes, one TOML file each. Copy one into the config folder and change it."""
