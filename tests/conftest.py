@@ -1,0 +1,35 @@
+"""Fixtures for all tests: a home of its own, and the real small model."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+SMOL = "smollm2-135m"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder in which nothing of the user's is found or touched."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(home / kind.lower()))
+    monkeypatch.setenv("LING_CHAT_MODELS", str(home / "models"))
+    return home
+
+
+@pytest.fixture(scope="session")
+def smol() -> Iterator[Path]:
+    """The real SmolLM2-135M, pulled once with the product's own code and kept for later runs."""
+    from engine_bridge.models.ensure import ensure
+
+    cache = Path(platformdirs.user_cache_dir("ling-chat-tests"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LING_CHAT_MODELS", str(cache / "models"))
+        patch.setenv("XDG_STATE_HOME", str(cache / "state"))
+        patch.setenv("XDG_CONFIG_HOME", str(cache / "config"))
+        path = ensure(SMOL, lambda phase: None).path
+    yield path
