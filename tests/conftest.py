@@ -1,6 +1,5 @@
 """Fixtures for all tests: a home of its own, and the real small model."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
@@ -22,7 +21,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def smol() -> Iterator[Path]:
+def smol() -> Path:
     """The real SmolLM2-135M, pulled once with the product's own code and kept for later runs."""
     from engine_bridge.models.ensure import ensure
 
@@ -32,4 +31,4 @@ def smol() -> Iterator[Path]:
         patch.setenv("XDG_STATE_HOME", str(cache / "state"))
         patch.setenv("XDG_CONFIG_HOME", str(cache / "config"))
         path = ensure(SMOL, lambda phase: None).path
-    yield path
+    return path

@@ -1,6 +1,6 @@
 """The model files on this machine: found, checked, removed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
@@ -26,7 +26,7 @@ class ModelFile:
     """Bytes."""
     sha256: str | None = None
     """Hexadecimal; None where the file was never hashed."""
-    entry: Entry | None = None
+    entry: Entry | None = field(default=None, repr=False)
 
 
 def is_path(name_or_path: str) -> bool:
@@ -135,9 +135,10 @@ def check(
     return ModelFile(entry.name, path, path.stat().st_size, sha256, entry)
 
 
-def derived_files(entry: Entry) -> list[Path]:
-    """The files made from the model of `entry`."""
-    return sorted(paths.derived_dir().glob(f"{Path(entry.file).stem}*"))
+def files_of(entry: Entry) -> list[Path]:
+    """All that is here of a model: its file, what was made from it, and unfinished downloads."""
+    derived = sorted(paths.derived_dir().glob(f"{Path(entry.file).stem}*"))
+    return [path for path in (target(entry), *derived, *partials(entry)) if path.is_file()]
 
 
 def remove(name: str) -> list[Path]:
@@ -152,7 +153,7 @@ def remove(name: str) -> list[Path]:
         )
     entry = find(name)
     path = target(entry)
-    files = [p for p in (path, *derived_files(entry), *partials(entry)) if p.is_file()]
+    files = files_of(entry)
     if not files:
         raise UnavailableError(f"{entry.title} is not on this machine.", "Nothing was deleted.")
     for file in files:

@@ -1,0 +1,199 @@
+"""`ling-chat models`: what there is, and getting, checking and removing it."""
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+if TYPE_CHECKING:
+    from engine_bridge.backends.base import Phase
+    from engine_bridge.models.registry import Entry
+
+PLAIN_EVERY_S = 5.0
+"""Where a line cannot be redrawn (a log file, a pipe), one line in so many seconds."""
+
+
+@click.group()
+def models() -> None:
+    """Model files: list, pull, check, remove."""
+
+
+@models.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array for programs.")
+def list_(as_json: bool) -> None:
+    """What can be pulled, and what is here."""
+    from engine_bridge.models import choose
+    from engine_bridge.models.registry import load_registry
+    from engine_bridge.models.store import installed
+
+    free = choose.free_memory()
+    default = choose.default_model(free).name
+    here = {model.name: model for model in installed()}
+    rows = []
+    for entry in load_registry().values():
+        row = entry.model_dump(mode="json", exclude={"sources", "small"})
+        row["default"] = entry.name == default
+        row["installed"] = entry.name in here
+        row["path"] = str(here[entry.name].path) if entry.name in here else None
+        row["fits_in_memory"] = choose.fits(entry, free).fits
+        rows.append(row)
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    _table(rows)
+
+
+def _table(rows: list[dict[str, object]]) -> None:
+    from engine_bridge.models.progress import size_text
+
+    wide = max(len(str(row["name"])) for row in rows)
+    head = ("DOWNLOAD", "MEMORY", "CONTEXT")
+    click.echo(f"{'NAME':<{wide}}  {head[0]:>8}  {head[1]:>7}  {head[2]:>8}  LICENCE     STATE")
+    for row in rows:
+        size, memory = (size_text(float(str(row[key]))) for key in ("size_bytes", "memory_bytes"))
+        marks = [
+            "installed" if row["installed"] else "",
+            "default" if row["default"] else "",
+            "recommended" if row["recommended"] else "",
+        ]
+        state = ", ".join(mark for mark in marks if mark) or "-"
+        click.echo(
+            f"{row['name']:<{wide}}  {size:>8}  {memory:>7}  {row['context_tokens']:>8,}  "
+            f"{row['licence']:<10}  {state}"
+        )
+        short = "" if row["fits_in_memory"] else " Needs more memory than is free."
+        click.echo(f"  {row['description']}{short}")
+
+
+@models.command()
+@click.argument("name", required=False)
+def pull(name: str | None) -> None:
+    """Download a model; without NAME the one that suits this machine."""
+    from engine_bridge.models import choose, hashes
+    from engine_bridge.models.download import download
+    from engine_bridge.models.fetch import DownloadStoppedError
+    from engine_bridge.models.registry import find
+    from engine_bridge.models.store import target
+
+    free = choose.free_memory()
+    entry = find(name) if name else choose.default_model(free)
+    fit = choose.fits(entry, free)
+    if not fit.fits:
+        click.echo(f"Note: {fit.sentence}", err=True)
+    line = ProgressLine(sys.stderr)
+    try:
+        if hashes.is_verified(target(entry), entry, line.show):
+            line.end()
+            click.echo(f"{entry.title} is here already: {target(entry)}")
+            return
+        path = download(entry, line.show)
+    except KeyboardInterrupt:
+        raise DownloadStoppedError(
+            f"The download of {entry.title} was stopped.",
+            f"`ling-chat models pull {entry.name}` goes on from there.",
+        ) from None
+    finally:
+        line.end()
+    click.echo(f"{entry.title} is ready: {path}")
+
+
+@models.command()
+@click.argument("name", required=False)
+def check(name: str | None) -> None:
+    """Hash a model file (all installed ones without NAME) and compare."""
+    from engine_bridge.errors import BridgeError
+    from engine_bridge.models import store
+
+    names = [name] if name else [model.name for model in store.installed()]
+    if not names:
+        click.echo("No model is installed.")
+    failed: BridgeError | None = None
+    for each in names:
+        line = ProgressLine(sys.stderr)
+        try:
+            model = store.check(each, line.show)
+        except BridgeError as error:
+            failed = failed or error
+            line.end()
+            if len(names) > 1:
+                click.echo(f"{each}  damaged")
+            continue
+        finally:
+            line.end()
+        verdict = "ok" if model.entry else "whole (not a model of the registry)"
+        click.echo(f"{each}  {verdict}  sha256 {model.sha256}")
+    if failed:
+        raise failed
+
+
+@models.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def remove(name: str, yes: bool) -> None:
+    """Delete a model and all that was made from it."""
+    from engine_bridge.errors import UsageError
+    from engine_bridge.models import store
+    from engine_bridge.models.progress import size_text
+    from engine_bridge.models.registry import find
+
+    if not yes and not store.is_path(name):
+        entry: Entry = find(name)
+        files = store.files_of(entry)
+        if files and not sys.stdin.isatty():
+            raise UsageError("Nothing was deleted: nobody can be asked here.", "Add --yes.")
+        size = size_text(sum(file.stat().st_size for file in files))
+        if files and not click.confirm(f"Delete {entry.title} ({size}, {len(files)} files)?"):
+            click.echo("Nothing was deleted.")
+            return
+    for file in store.remove(name):
+        click.echo(f"deleted {file}")
+
+
+class ProgressLine:
+    """Phases on a stream: one redrawn line on a terminal, now and then a line elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._shown = ""
+        self._step = ""
+        self._last = 0.0
+
+    def show(self, phase: "Phase") -> None:
+        text = phase_text(phase)
+        if self._live:
+            import shutil
+
+            text = text[: max(1, shutil.get_terminal_size().columns - 1)]
+            self._write("\r" + text.ljust(len(self._shown)))
+            self._shown = text
+            return
+        step = phase.title.split(" · ")[0]
+        now = time.monotonic()
+        if step != self._step or now - self._last >= PLAIN_EVERY_S:
+            self._step, self._last = step, now
+            self._write(text + "\n")
+
+    def end(self) -> None:
+        """Wipe the line, so that what follows starts at the left."""
+        if self._live and self._shown:
+            self._write("\r" + " " * len(self._shown) + "\r")
+        self._shown = ""
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+def phase_text(phase: "Phase") -> str:
+    """ " 42%  0:07 left  downloading …": what changes stands first, what a narrow window may cut
+    last."""
+    parts = []
+    if phase.fraction is not None:
+        parts.append(f"{phase.fraction:4.0%}")
+    if phase.eta_s is not None:
+        minutes, seconds = divmod(round(phase.eta_s), 60)
+        parts.append(f"{minutes}:{seconds:02d} left")
+    return "  ".join([*parts, phase.title])
