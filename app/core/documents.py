@@ -1,0 +1,129 @@
+"""Text documents: read once, decoded, and known by the hash of their bytes."""
+
+import codecs
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine_bridge.errors import BridgeError, UsageError
+
+MAX_BYTES = 64 * 1024 * 1024
+"""More text than any context holds (262,144 tokens are about 1 MB)."""
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_BINARY = (
+    (b"%PDF", "a PDF"),
+    (b"PK\x03\x04", "a ZIP archive or an Office file"),
+    (b"\xd0\xcf\x11\xe0", "an old Office file"),
+    (b"\x89PNG", "an image"),
+    (b"\xff\xd8\xff", "an image"),
+    (b"GIF8", "an image"),
+    (b"RIFF", "a media file"),
+    (b"\x1f\x8b", "a compressed file"),
+    (b"BZh", "a compressed file"),
+    (b"\xfd7zXZ", "a compressed file"),
+    (b"\x28\xb5\x2f\xfd", "a compressed file"),
+    (b"7z\xbc\xaf", "an archive"),
+    (b"GGUF", "a model file"),
+    (b"\x7fELF", "a program"),
+)
+_LEGACY = ("gb18030", "big5", "shift_jis", "euc_kr", "cp1252", "latin_1")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document's text. `sha256` is of its bytes, in hex; `characters` the length of `text`."""
+
+    title: str
+    text: str
+    encoding: str
+    sha256: str
+    characters: int
+
+
+def read_document(path: str | Path) -> Document:
+    """Read a text file.
+
+    Raises UsageError with a cure when it is missing, a directory, empty or no text, and
+    BridgeError when it cannot be read.
+    """
+    path = Path(path).expanduser()
+    try:
+        if path.is_dir():
+            raise UsageError(f"{path} is a directory.", "Give a text file.")
+        if path.stat().st_size > MAX_BYTES:
+            raise UsageError(f"{path} is larger than 64 MB.", "Give the part that matters.")
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise UsageError(f"There is no file {path}.", "Check the path.") from error
+    except PermissionError as error:
+        raise BridgeError(f"{path} may not be read.", "Give yourself read permission.") from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise BridgeError(
+            f"{path} cannot be read ({why}).", "Check the disk and the path."
+        ) from error
+    return document_from_bytes(data, path.name)
+
+
+def document_from_bytes(data: bytes, title: str) -> Document:
+    """A document from bytes, such as standard input's. Raises UsageError as `read_document`."""
+    if not data.strip():
+        raise UsageError(f"{title} is empty.", "Give a file with text in it.")
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{title} is larger than 64 MB.", "Give the part that matters.")
+    text, encoding = _decode(data, title)
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    if not text.strip():
+        raise UsageError(f"{title} is empty.", "Give a file with text in it.")
+    return Document(title, text, encoding, hashlib.sha256(data).hexdigest(), len(text))
+
+
+def _decode(data: bytes, title: str) -> tuple[str, str]:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data.decode(encoding, "replace"), encoding.removesuffix("-sig")
+    kind = next((kind for magic, kind in _BINARY if data.startswith(magic)), None)
+    if kind is None:
+        try:
+            if b"\0" not in data:
+                return data.decode("utf-8"), "utf-8"
+        except UnicodeDecodeError:
+            pass
+        if utf16 := _utf16_without_mark(data):
+            return data.decode(utf16, "replace"), utf16
+        kind = "a binary file" if b"\0" in data else None
+    if kind is None and (found := _detect(data)):
+        return found
+    raise UsageError(
+        f"{title} is {kind or 'no text that can be read'}, which is not supported yet.",
+        "Save it as plain text and attach that.",
+    )
+
+
+def _utf16_without_mark(data: bytes) -> str | None:
+    """UTF-16 of mostly Latin text has a zero in every other byte, and nowhere else."""
+    sample = data[:4096]
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    half = len(sample) // 2
+    if half and odd > 0.4 * half and even == 0:
+        return "utf-16-le"
+    if half and even > 0.4 * half and odd == 0:
+        return "utf-16-be"
+    return None
+
+
+def _detect(data: bytes) -> tuple[str, str] | None:
+    """The likeliest of the legacy encodings, as charset-normalizer judges its text."""
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(data[:200_000], cp_isolation=list(_LEGACY)).best()
+    if best is None:
+        return None
+    return data.decode(best.encoding, "replace"), best.encoding

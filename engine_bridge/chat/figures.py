@@ -1,0 +1,150 @@
+"""Figures of one answer: the engine's own words where it gives them, else this client's clock."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from engine_bridge.chat.events import Prefill, Timings
+
+Chunk = dict[str, Any]
+
+
+def _section(chunk: Chunk, *names: str) -> dict[str, Any]:
+    for name in names:
+        found = chunk.get(name)
+        if not isinstance(found, dict):
+            return {}
+        chunk = found
+    return chunk
+
+
+def _known(**figures: Any) -> dict[str, Any]:
+    return {
+        name: figure
+        for name, figure in figures.items()
+        if isinstance(figure, int | float) and not isinstance(figure, bool)
+    }
+
+
+def usage_figures(chunk: Chunk) -> dict[str, Any]:
+    """OpenAI's `usage`, which every server may send: in the last chunk, or in each."""
+    usage = _section(chunk, "usage")
+    return _known(
+        prompt_tokens=usage.get("prompt_tokens"),
+        completion_tokens=usage.get("completion_tokens"),
+        cached_tokens=_section(usage, "prompt_tokens_details").get("cached_tokens"),
+    )
+
+
+def llama_figures(chunk: Chunk) -> dict[str, Any]:
+    """llama-server's `timings`. A verification round yields one token beside the accepted ones,
+    so rounds = predicted_n - draft_n_accepted."""
+    timings = _section(chunk, "timings")
+    predicted, drafted = timings.get("predicted_n") or 0, timings.get("draft_n") or None
+    accepted = timings.get("draft_n_accepted", 0) if drafted else None
+    rounds = predicted - accepted if accepted is not None else 0
+    return _known(
+        prompt_tokens=timings["prompt_n"] + timings["cache_n"] if "cache_n" in timings else None,
+        cached_tokens=timings.get("cache_n"),
+        completion_tokens=timings.get("predicted_n"),
+        prefill_tokens_per_s=timings.get("prompt_per_second") or None,
+        decode_tokens_per_s=timings.get("predicted_per_second") if predicted > 1 else None,
+        drafted_tokens=drafted,
+        accepted_tokens=accepted,
+        accept_length=predicted / rounds if rounds > 0 else None,
+    )
+
+
+def sglang_figures(chunk: Chunk) -> dict[str, Any]:
+    """SGLang's `sglext`, in one of the last chunks."""
+    drafts = _section(chunk, "sglext", "spec_tokens_details")
+    if not drafts.get("spec_num_proposed_drafts"):
+        return {}
+    return _known(
+        accept_length=drafts.get("spec_accept_length"),
+        drafted_tokens=drafts.get("spec_num_proposed_drafts"),
+        accepted_tokens=drafts.get("spec_num_correct_drafts"),
+    )
+
+
+_READERS = (usage_figures, llama_figures, sglang_figures)
+
+
+def prefill_of(chunk: Chunk) -> Prefill | None:
+    """llama-server's `prompt_progress`; `processed` counts the cached tokens too."""
+    progress = _section(chunk, "prompt_progress")
+    total, processed = progress.get("total"), progress.get("processed")
+    if not isinstance(total, int) or not isinstance(processed, int):
+        return None
+    return Prefill(processed, total, progress.get("cache", 0), progress.get("time_ms", 0) / 1000)
+
+
+class Meter:
+    """Follows one answer chunk by chunk. `clock` gives seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._started = clock()
+        self._first: float | None = None
+        self._last = self._started
+        self._pieces = 0
+        self._tokens_at_first = 0
+        self._rounds: list[int] = []
+        self._engine: dict[str, Any] = {}
+
+    def read(self, chunk: Chunk) -> bool:
+        """Takes the engine's figures out of a chunk. True where it brought new tokens."""
+        before = self._engine.get("completion_tokens", 0)
+        for reader in _READERS:
+            self._engine |= reader(chunk)
+        grown: int = self._engine.get("completion_tokens", 0) - before
+        if grown > 0:
+            self._rounds.append(grown)
+        return grown > 0
+
+    def saw_text(self) -> None:
+        """A piece of answer or thinking came."""
+        self._last = self._clock()
+        self._pieces += 1
+        if self._first is None:
+            self._first = self._last
+            self._tokens_at_first = self._tokens()
+
+    def _tokens(self) -> int:
+        return self._engine.get("completion_tokens") or self._pieces
+
+    def timings(self, *, final: bool = False) -> Timings:
+        """The figures so far. `decode_tokens_per_s` leaves the first token out, as its time is
+        the prefill's. The final accept length is the engine's word or None."""
+        ttft = None if self._first is None else self._first - self._started
+        timings = Timings(
+            completion_tokens=self._tokens(),
+            ttft_s=ttft,
+            decode_tokens_per_s=self._decode_rate(),
+            accept_length=None if final else self._live_accept_length(),
+            by_engine="completion_tokens" in self._engine,
+        )
+        timings = replace(timings, **self._engine)
+        if timings.prefill_tokens_per_s is None and timings.prompt_tokens and ttft:
+            uncached = timings.prompt_tokens - (timings.cached_tokens or 0)
+            timings = replace(timings, prefill_tokens_per_s=uncached / ttft)
+        return timings
+
+    def _decode_rate(self) -> float | None:
+        seconds = self._last - self._first if self._first is not None else 0.0
+        tokens = self._tokens() - self._tokens_at_first
+        return tokens / seconds if seconds > 0 and tokens > 0 else None
+
+    def _live_accept_length(self) -> float | None:
+        """How much each verification round yielded, where usage grows by rounds (SGLang's
+        continuous usage). The first growth is the prefill's own token, no round.
+
+        A character of several tokens makes usage grow by more than one without any draft, so
+        this speaks only where more than half of the rounds did.
+        """
+        rounds = len(self._rounds) - 1
+        if rounds < 1 or statistics.median(self._rounds) <= 1:
+            return None
+        return sum(self._rounds) / rounds
