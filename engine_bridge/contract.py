@@ -97,6 +97,13 @@ class Load(_Frozen):
     cached_tokens, drafted_tokens, accepted_tokens, draft_rounds. Totals since its start."""
 
 
+class PhaseTime(_Frozen):
+    """One finished or running step of a start. `seconds` is None while it runs."""
+
+    title: str
+    seconds: float | None = None
+
+
 class EngineStatus(_Frozen):
     """The whole truth about one engine at one moment."""
 
@@ -116,10 +123,14 @@ class EngineStatus(_Frozen):
     model_bytes: int | None = None
     engine_pid: int | None = None
     base_url: str = ""
+    flavour: str = ""
+    """The chat API's dialect (`engine_bridge.chat.flavour`); empty: the backend's own."""
     context_tokens: int | None = None
     threads: int | None = None
     started_at: float | None = None
     """Unix time of the present start, seconds."""
+    phases: tuple[PhaseTime, ...] = ()
+    """The steps of the present start, in order."""
     start_s: float | None = None
     """How long the present engine took to become ready, in seconds."""
     keep: bool = False

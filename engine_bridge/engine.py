@@ -59,3 +59,17 @@ async def wait_until_ready(engine: Engine) -> EngineStatus:
         if seen_start and status.state is EngineState.STOPPED:
             raise UnavailableError("The engine was stopped.", "Start it again.")
     raise UnavailableError("The engine host went away.", "Try again.")
+
+
+async def open_engine(spec: EngineSpec) -> Engine:
+    """A handle for this spec's backend. Nothing is started yet: call `start(spec)`.
+
+    Raises UnavailableError when no engine host can be had, UsageError for a bad URL.
+    """
+    if spec.backend == "attach":
+        from engine_bridge.backends.attach import AttachedEngine
+
+        return await AttachedEngine.open(spec)
+    from engine_bridge.host.client import HostedEngine
+
+    return await HostedEngine.open()

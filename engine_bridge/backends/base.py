@@ -67,8 +67,11 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
+    """Why an engine ended. `retry` means that a new start by itself may well succeed."""
+
     reason: str
     cure: str
+    retry: bool = False
 
 
 class Backend(Protocol):

@@ -1,0 +1,38 @@
+"""`ling-chat [FILE...]`: the TUI."""
+
+import click
+
+from app.cli.options import engine_options
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
+@engine_options
+@click.option("--theme", metavar="NAME", help="A theme of the app or of your themes folder.")
+def chat(
+    files: tuple[str, ...],
+    engine: str | None,
+    model: str | None,
+    url: str | None,
+    context: int | None,
+    theme: str | None,
+) -> None:
+    """Open the app, with these documents attached (the default command)."""
+    import sys
+
+    from app.core import settings as settings_file
+    from app.core.spec import wanted
+    from engine_bridge.errors import UsageError
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "The app needs a terminal.", "Use `ling-chat ask` for pipes, or run it in a terminal."
+        )
+    settings = settings_file.load()
+    if theme:
+        settings.theme = theme
+    spec = wanted(settings, engine, model, url, context)
+
+    from app.tui.run import run_app
+
+    run_app(spec, settings, files)

@@ -1,0 +1,88 @@
+"""`ling-chat`: finds the command, runs it, and turns what goes wrong into one sentence."""
+
+import importlib
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from engine_bridge.errors import BridgeError
+
+COMMANDS = {
+    "chat": "app.cli.chat:chat",
+    "ask": "app.cli.ask:ask",
+    "engine": "app.cli.engine:engine",
+    "models": "app.cli.models:models",
+    "doctor": "app.cli.doctor:doctor",
+}
+INTERRUPTED = 130
+
+
+class LazyCommands(click.Group):
+    """Imports a command when it is called, and takes anything that is no command as `chat`'s."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[name].split(":")
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or args[0] not in {*COMMANDS, "--help", "-h", "--version"}:
+            args = ["chat", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(
+    cls=LazyCommands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="`ling-chat [FILE...]` opens the app with these documents; its options are those of"
+    " `ling-chat chat`. With --debug, an error shows where it came from.",
+)
+@click.version_option(package_name="ling-chat")
+def main() -> None:
+    """Chat with a local model, see what its engine does, and switch its optimisations."""
+
+
+def run(argv: list[str] | None = None) -> NoReturn:
+    """The console script. Never returns: exits 0 done, 1 failed, 2 wrong usage, 3 no engine or
+    model, 130 interrupted."""
+    args = sys.argv[1:] if argv is None else argv
+    debug = "--debug" in args
+    args = [each for each in args if each != "--debug"]
+    try:
+        main.main(args, prog_name="ling-chat", standalone_mode=False)
+        sys.stdout.flush()
+        code = 0
+    except click.exceptions.Exit as done:
+        code = done.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = INTERRUPTED
+    except click.ClickException as problem:
+        problem.show()
+        code = problem.exit_code
+    except BridgeError as problem:
+        if debug:
+            raise
+        click.echo(f"ling-chat: {problem}", err=True)
+        code = problem.exit_code
+    except BrokenPipeError:
+        # The reader had enough; Python must not complain about it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = 0
+    except Exception as problem:
+        if debug:
+            raise
+        click.echo(
+            f"ling-chat: Something went wrong that should not: {problem!r}."
+            " Run it again with --debug to see where.",
+            err=True,
+        )
+        code = 1
+    sys.exit(code)

@@ -1,0 +1,36 @@
+"""From settings and command line to the engine that is wanted."""
+
+from pathlib import Path
+
+from app.core.settings import Settings
+from engine_bridge.contract import EngineSpec
+
+
+def wanted(
+    settings: Settings,
+    engine: str | None = None,
+    model: str | None = None,
+    url: str | None = None,
+    context: int | None = None,
+) -> EngineSpec:
+    """The spec; what the command line names wins over the settings."""
+    backend = engine or ("attach" if url else settings.engine.backend)
+    url = url or (settings.engine.url or None)
+    if backend == "auto":
+        backend = "llamacpp"
+    return EngineSpec(
+        backend=backend,
+        model=_absolute(model if model is not None else settings.engine.model),
+        optimisations=settings.engine.optimisations,
+        context_tokens=context,
+        url=url if backend == "attach" else None,
+    )
+
+
+def _absolute(model: str) -> str:
+    """A path must mean the same file to the host, which lives in another folder."""
+    looks_like_path = "/" in model or "\\" in model or model.lower().endswith(".gguf")
+    is_hub_name = model.count("/") == 1 and not Path(model).expanduser().exists()
+    if model and looks_like_path and not (is_hub_name and not model.endswith(".gguf")):
+        return str(Path(model).expanduser().absolute())
+    return model

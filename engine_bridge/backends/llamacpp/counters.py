@@ -1,0 +1,51 @@
+"""What llama.cpp's server counts, under field-standard names."""
+
+import re
+
+import psutil
+
+from engine_bridge.backends.base import Endpoint
+from engine_bridge.contract import Load
+
+METRICS = {
+    "prompt_tokens_total": "prompt_tokens",
+    "prompt_tokens_cached_total": "cached_tokens",
+    "tokens_predicted_total": "predicted_tokens",
+    "spec_decode_num_draft_tokens_total": "drafted_tokens",
+    "spec_decode_num_accepted_tokens_total": "accepted_tokens",
+    "spec_decode_num_drafts_total": "draft_rounds",
+}
+_LINE = re.compile(r"^llamacpp:(\w+) ([-+.\deE]+)$", re.MULTILINE)
+
+
+async def read_load(endpoint: Endpoint, pid: int) -> Load:
+    """The engine's load from `/metrics`, which does not disturb a reply.
+
+    Raises OSError when the engine does not answer.
+    """
+    import httpx
+
+    try:
+        async with httpx.AsyncClient(timeout=10.0, trust_env=False) as http:
+            answer = await http.get(f"{endpoint.base_url}/metrics", headers=endpoint.headers)
+            answer.raise_for_status()
+    except httpx.HTTPError as problem:
+        raise OSError(str(problem)) from problem
+    found = {name: float(value) for name, value in _LINE.findall(answer.text)}
+    memory, cpu = _process_use(pid)
+    return Load(
+        running=int(found.get("requests_processing", 0)),
+        waiting=int(found.get("requests_deferred", 0)),
+        memory_bytes=memory,
+        cpu_seconds=cpu,
+        counters={ours: found[theirs] for theirs, ours in METRICS.items() if theirs in found},
+    )
+
+
+def _process_use(pid: int) -> tuple[int | None, float | None]:
+    try:
+        process = psutil.Process(pid)
+        times = process.cpu_times()
+        return int(process.memory_info().rss), float(times.user + times.system)
+    except psutil.Error:
+        return None, None

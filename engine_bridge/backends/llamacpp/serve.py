@@ -1,0 +1,88 @@
+"""The engine process: `python -m engine_bridge.backends.llamacpp.serve`.
+
+Reads one line of JSON (`ServeSpec`) from standard input, so that the key is in no argv, and
+serves until told to end. The end of standard input means that the host is gone: it leaves.
+"""
+
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSpec:
+    """All that decides how llama.cpp runs. Sizes are tokens, `n_threads` a count."""
+
+    model: str
+    alias: str
+    port: int
+    api_key: str
+    n_ctx: int
+    n_threads: int
+    n_batch: int = 2048
+    n_ubatch: int = 512
+    no_extra_bufts: bool = False
+    """True: use the weights as they lie in the file, without repacking them for this CPU."""
+    speculation: str = "none"
+    """llama.cpp's name of a draftless speculation ("ngram-simple"), or "none"."""
+
+    def to_stdin(self) -> bytes:
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+ENVIRONMENT = {
+    # Else two threads spin against each other on a busy machine and decoding collapses.
+    "OMP_WAIT_POLICY": "passive",
+}
+
+
+def main() -> None:
+    """Serve until standard input ends or a signal comes."""
+    os.environ.update(ENVIRONMENT)
+    line = sys.stdin.buffer.readline()
+    if not line:
+        sys.exit("No specification on standard input.")
+    spec = ServeSpec(**json.loads(line))
+    # Kept open so that what this process runs can be read from outside, whatever happens
+    # to the file's name.
+    model_file = open(spec.model, "rb")  # noqa: SIM115
+    print("engine: loading the runtime", flush=True)
+    import xllamacpp
+
+    print("engine: loading weights", flush=True)
+    server = xllamacpp.Server(_parameters(spec))
+    print(f"engine: listening at {server.listening_address}", flush=True)
+    sys.stdin.buffer.read()
+    model_file.close()
+    # The native server has no stop method; its threads would keep a normal exit waiting.
+    os._exit(0)
+
+
+def _parameters(spec: ServeSpec) -> "object":
+    import xllamacpp
+
+    p = xllamacpp.CommonParams()
+    p.model.path = spec.model
+    p.model_alias = {spec.alias}
+    p.hostnames = ["127.0.0.1"]
+    p.port = spec.port
+    p.api_keys = [spec.api_key]
+    p.n_ctx = spec.n_ctx
+    p.n_parallel = 1
+    p.n_batch = max(spec.n_batch, spec.n_ubatch)
+    p.n_ubatch = spec.n_ubatch
+    p.cpuparams.n_threads = p.cpuparams_batch.n_threads = spec.n_threads
+    p.endpoint_metrics = p.endpoint_slots = True
+    p.ui = False
+    p.no_extra_bufts = spec.no_extra_bufts
+    # Context and threads are decided by us and shown; the library must not change them silently.
+    p.fit_params = False
+    types = xllamacpp.common_speculative_type
+    name = "COMMON_SPECULATIVE_TYPE_" + spec.speculation.replace("-", "_").upper()
+    p.speculative.types = [getattr(types, name)]
+    return p
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""The engine's own output: kept in a rotated file, its last lines at hand."""
+
+import logging
+import time
+from collections import deque
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+MAX_BYTES = 2_000_000
+KEPT_FILES = 3
+TAIL_LINES = 200
+LONGEST_LINE = 4_000
+
+
+class EngineLog:
+    """One log file per backend. Progress bars are split at carriage returns too."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._handler = RotatingFileHandler(
+            path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, encoding="utf-8", errors="replace"
+        )
+        self._pending = ""
+
+    def note(self, text: str) -> None:
+        """Write a line of the host's own."""
+        self._write(f"-- {time.strftime('%Y-%m-%d %H:%M:%S')} {text}")
+
+    def feed(self, data: bytes) -> list[str]:
+        """Take raw output; return the lines it completes."""
+        text = self._pending + data.decode("utf-8", "replace")
+        *lines, self._pending = text.replace("\r", "\n").split("\n")
+        if len(self._pending) > LONGEST_LINE:
+            lines.append(self._pending)
+            self._pending = ""
+        lines = [line[:LONGEST_LINE] for line in lines if line.strip()]
+        for line in lines:
+            self.tail.append(line)
+            self._write(line)
+        return lines
+
+    def close(self) -> None:
+        self._handler.close()
+
+    def _write(self, line: str) -> None:
+        self._handler.handle(
+            logging.LogRecord("engine", logging.INFO, "", 0, line, args=None, exc_info=None)
+        )
