@@ -15,6 +15,10 @@ class StreamBroken(BridgeError):  # noqa: N818
     """The answer ended before its end. What had arrived was yielded before this is raised."""
 
 
+class NotReadyError(BridgeError):
+    """The server is there, but still loads its model or has no room just now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Busy:
     """The server asks to come again; `retry_after_s` where it says when."""

@@ -34,7 +34,8 @@ async def detect(endpoint: Endpoint, http: httpx.AsyncClient) -> tuple[Endpoint,
     """What kind of server this is; the endpoint with the base URL that leads to its chat API.
 
     A base URL with a path is tried as a place that has `/v1`, then as the API itself.
-    Raises BridgeError when the server cannot be reached, refuses the key or has no chat API.
+    Raises NotReadyError while it loads, and BridgeError when it cannot be reached, refuses the
+    key or has no chat API.
     """
     base = endpoint.base_url.rstrip("/")
     has_path = bool(httpx.URL(base).path.strip("/"))
@@ -46,6 +47,8 @@ async def detect(endpoint: Endpoint, http: httpx.AsyncClient) -> tuple[Endpoint,
             models = await get_json(http, f"{web.api_url(candidate)}/models", found)
         except httpx.HTTPStatusError as error:
             told = failures.refusal(error.response.status_code, error.response.content)
+            if busy := failures.busy(told, error.response.headers):
+                raise failures.NotReadyError(f"waiting for the server ({busy.reason})") from error
             if told.status not in (404, 405):
                 raise failures.sentence(told, base, "") from error
             # An API may lack the list of its models; a web server's 404 is no JSON.

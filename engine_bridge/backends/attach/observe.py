@@ -1,0 +1,133 @@
+"""What a running server tells of itself, read from its own routes."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any
+
+import httpx
+
+from engine_bridge.backends.attach import optimisations
+from engine_bridge.backends.base import Endpoint
+from engine_bridge.chat import server, web
+from engine_bridge.chat.flavour import LLAMA_SERVER, SGLANG, Flavour
+from engine_bridge.contract import Load, Optimisation
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What does not change while a server runs."""
+
+    model_name: str = ""
+    model_path: str = ""
+    context_tokens: int | None = None
+    models: tuple[str, ...] = ()
+    info: dict[str, Any] = field(default_factory=dict)
+    """SGLang's resolved arguments (`/server_info`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    load: Load
+    optimisations: tuple[Optimisation, ...] = ()
+
+
+async def facts(endpoint: Endpoint, flavour: Flavour, http: httpx.AsyncClient) -> Facts:
+    """Model, context length and settings. Raises httpx.HTTPError when the server is gone."""
+    listed = server.model_list(
+        await _try(http, f"{web.api_url(endpoint.base_url)}/models", endpoint)
+    )
+    names = tuple(str(entry["id"]) for entry in listed if entry.get("id"))
+    first = listed[0] if listed else {}
+    context = first.get("max_model_len") or first.get("context_length")
+    found = Facts(names[0] if names else "", "", _count(context), names)
+    root = web.root_url(endpoint.base_url)
+    if flavour is LLAMA_SERVER:
+        props = _dict(await _try(http, f"{root}/props", endpoint))
+        path = str(props.get("model_path", ""))
+        name = str(props.get("model_alias") or found.model_name or path)
+        slot = _dict(props.get("default_generation_settings"))
+        return Facts(_short(name), path, _count(slot.get("n_ctx")), names)
+    if flavour is SGLANG:
+        info = _dict(await _try(http, f"{root}/server_info", endpoint)) or _dict(
+            await _try(http, f"{root}/get_server_info", endpoint)
+        )
+        name = str(info.get("served_model_name") or found.model_name)
+        context = _count(info.get("context_length")) or found.context_tokens
+        return Facts(_short(name), str(info.get("model_path", "")), context, names, info)
+    return found
+
+
+async def observe(
+    endpoint: Endpoint, flavour: Flavour, known: Facts, http: httpx.AsyncClient
+) -> Observation:
+    """What the server does at this moment. Raises httpx.HTTPError when it does not answer."""
+    root = web.root_url(endpoint.base_url)
+    if flavour is LLAMA_SERVER:
+        slots = await _try(http, f"{root}/slots", endpoint)
+        slots = [s for s in slots if isinstance(s, dict)] if isinstance(slots, list) else []
+        counters = await _metrics(http, f"{root}/metrics", endpoint)
+        load = Load(running=sum(bool(s.get("is_processing")) for s in slots), counters=counters)
+        return Observation(load, optimisations.of_llama_server(slots, counters))
+    if flavour is SGLANG:
+        url = f"{root}/v1/loads?include=core,memory,spec,queues"
+        ranks = _dict(await _try(http, url, endpoint)).get("loads")
+        ranks = [r for r in ranks if isinstance(r, dict)] if isinstance(ranks, list) else []
+        return Observation(_sglang_load(ranks), optimisations.of_sglang(known.info, ranks))
+    await _try(http, f"{web.api_url(endpoint.base_url)}/models", endpoint)
+    return Observation(Load())
+
+
+def _sglang_load(ranks: list[dict[str, Any]]) -> Load:
+    def total(name: str) -> int:
+        return sum(_count(rank.get(name)) or 0 for rank in ranks)
+
+    sizes = [_dict(rank.get("memory")) for rank in ranks]
+    gib = sum(float(m.get(n) or 0) for m in sizes for n in ("weight_gb", "kv_cache_gb", "graph_gb"))
+    return Load(
+        running=total("num_running_reqs"),
+        waiting=total("num_waiting_reqs"),
+        memory_bytes=round(gib * GIB) or None,
+        counters={"prompt_tokens": total("total_prefill_uncached_tokens")} if ranks else {},
+    )
+
+
+_COUNTERS = {
+    "prompt_tokens_total": "prompt_tokens",
+    "prompt_tokens_cached_total": "cached_tokens",
+    "tokens_predicted_total": "predicted_tokens",
+    "spec_decode_num_draft_tokens_total": "drafted_tokens",
+    "spec_decode_num_accepted_tokens_total": "accepted_tokens",
+    "spec_decode_num_drafts_total": "draft_rounds",
+}
+_METRIC = re.compile(r"^llamacpp:(\w+) ([\d.e+]+)$", re.MULTILINE)
+
+
+async def _metrics(http: httpx.AsyncClient, url: str, endpoint: Endpoint) -> dict[str, float]:
+    """llama-server's totals since its start; empty where it runs without --metrics."""
+    answer = await http.get(url, headers=endpoint.headers, timeout=server.QUICK_S)
+    found = _METRIC.findall(answer.text) if answer.is_success else ()
+    return {_COUNTERS[name]: float(value) for name, value in found if name in _COUNTERS}
+
+
+async def _try(http: httpx.AsyncClient, url: str, endpoint: Endpoint) -> Any:
+    """The JSON at a URL, or None where the server has no such route."""
+    try:
+        return await server.get_json(http, url, endpoint)
+    except (httpx.HTTPStatusError, ValueError):
+        return None
+
+
+def _dict(found: Any) -> dict[str, Any]:
+    return found if isinstance(found, dict) else {}
+
+
+def _count(found: Any) -> int | None:
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def _short(name: str) -> str:
+    """A model file's name without its folder; a name that is no path stays as it is."""
+    return PurePath(name).name.removesuffix(".gguf") if name.startswith(("/", ".")) else name
