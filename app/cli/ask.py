@@ -1,0 +1,217 @@
+"""`ling-chat ask`: one answer on standard output."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from app.cli.options import engine_options
+
+if TYPE_CHECKING:
+    from app.core.conversation import Conversation, Turn
+    from engine_bridge.contract import EngineSpec
+
+PATIENT_STDIN_S = 2.0
+
+
+@click.command()
+@click.argument("prompt", required=False)
+@click.option(
+    "-f", "--file", "files", multiple=True, metavar="FILE", type=click.Path(), help="A document."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object with text and figures.")
+@engine_options
+@click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Longest answer.")
+@click.option(
+    "--temperature", type=click.FloatRange(0), metavar="X", help="0 always picks the likeliest."
+)
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Makes sampling repeatable.")
+@click.option("--system", default="", metavar="TEXT", help="The system prompt.")
+@click.option("--no-thinking", is_flag=True, help="Ask the model to answer without thinking.")
+@click.option("-v", "--verbose", is_flag=True, help="Progress on stderr even if it is no terminal.")
+def ask(
+    prompt: str | None,
+    files: tuple[str, ...],
+    as_json: bool,
+    engine: str | None,
+    model: str | None,
+    url: str | None,
+    context: int | None,
+    max_tokens: int | None,
+    temperature: float | None,
+    seed: int | None,
+    system: str,
+    no_thinking: bool,
+    verbose: bool,
+) -> None:
+    """Answer PROMPT on standard output.
+
+    What is piped in is a document, or the prompt itself where none is given.
+    """
+    import asyncio
+
+    from app.core import settings
+    from app.core.conversation import Conversation, Parameters
+    from app.core.documents import read_document
+    from app.core.spec import wanted
+
+    spec = wanted(settings.load(), engine, model, url, context)
+    conversation = Conversation(
+        system=system,
+        parameters=Parameters(
+            max_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
+            thinking=False if no_thinking else None,
+        ),
+    )
+    for file in files:
+        conversation.attach(read_document(file))
+    question = _question(prompt, conversation)
+    asyncio.run(_answer(question, conversation, spec, as_json, verbose))
+
+
+def _question(prompt: str | None, conversation: "Conversation") -> str:
+    """The prompt, with standard input as one more document or in the prompt's place."""
+    from app.core.documents import document_from_bytes
+    from engine_bridge.errors import UsageError
+
+    if prompt is not None and not prompt.strip():
+        raise UsageError("The prompt is empty.", "Write the question in it.")
+    piped = _piped(note=prompt is not None)
+    if prompt is None and not piped.strip():
+        raise UsageError(
+            "There is no prompt.", 'Give one, as in: ling-chat ask "What is a prefix cache?"'
+        )
+    if not piped.strip():
+        return prompt or ""
+    document = document_from_bytes(piped, "standard input")
+    if prompt is None:
+        return document.text
+    conversation.attach(document)
+    return prompt
+
+
+def _piped(note: bool) -> bytes:
+    """All of standard input where it is a pipe or a file, else nothing.
+
+    `note` says on stderr after a while what is being waited for: a pipe that nobody writes to
+    or closes would look like a hang.
+    """
+    import os
+    import stat
+    import threading
+
+    from app.core.documents import MAX_BYTES
+
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        return b""
+    try:
+        if stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode):
+            return b""  # /dev/null and the like
+    except (OSError, ValueError):
+        pass  # no file at all: a test's own stream
+    hint = "ling-chat: reading the document from standard input (</dev/null to do without)"
+    timer = threading.Timer(PATIENT_STDIN_S, click.echo, (hint,), {"err": True})
+    timer.daemon = True
+    if note:
+        timer.start()
+    try:
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    except OSError:
+        return b""
+    finally:
+        timer.cancel()
+
+
+async def _answer(
+    question: str,
+    conversation: "Conversation",
+    spec: "EngineSpec",
+    as_json: bool,
+    verbose: bool,
+) -> None:
+    from contextlib import aclosing
+
+    from app.cli.notes import Notes
+    from app.cli.progress import StartProgress
+    from engine_bridge.chat.failures import StreamBroken
+    from engine_bridge.engine import open_engine, wait_until_ready
+
+    show = verbose or sys.stderr.isatty()
+    engine = await open_engine(spec)
+    try:
+        with StartProgress(quiet=not show) as progress:
+            await engine.start(spec)
+            progress.follow(engine)
+            await wait_until_ready(engine)
+        printer = _Printer(quiet=as_json)
+        with Notes(quiet=not show, aside=as_json or not sys.stdout.isatty()) as notes:
+            try:
+                async with aclosing(conversation.ask(question, engine)) as events:
+                    async for event in events:
+                        notes.take(event)
+                        printer.take(event)
+            except StreamBroken:
+                printer.end(conversation.turns[-1], as_json)
+                raise
+            printer.end(conversation.turns[-1], as_json)
+    finally:
+        await engine.close()
+
+
+class _Printer:
+    """The answer on standard output, as it comes; nothing in it can command the terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        from app.core.plain import Plain
+
+        self._quiet = quiet
+        self._plain = Plain()
+        self._last = "\n"
+        if reconfigure := getattr(sys.stdout, "reconfigure", None):
+            reconfigure(errors="replace")  # a locale that cannot write what the model says
+
+    def take(self, event: object) -> None:
+        from engine_bridge.chat.events import Text
+
+        if isinstance(event, Text) and not self._quiet:
+            self._write(self._plain.feed(event.text))
+
+    def end(self, answer: "Turn", as_json: bool) -> None:
+        if as_json:
+            import json
+
+            self._write(json.dumps(as_object(answer)))
+        else:
+            self._write(self._plain.end())
+        if self._last != "\n":
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._last = text[-1]
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+
+TIMINGS = (
+    "prompt_tokens",
+    "cached_tokens",
+    "completion_tokens",
+    "ttft_s",
+    "prefill_tokens_per_s",
+    "decode_tokens_per_s",
+    "accept_length",
+)
+
+
+def as_object(answer: "Turn") -> dict[str, object]:
+    """What --json prints: text and figures; `error` only where the answer broke off."""
+    found: dict[str, object] = {
+        "text": answer.text,
+        "reasoning": answer.reasoning,
+        "finish_reason": answer.finish_reason or None,
+        "timings": {name: getattr(answer.timings, name, None) for name in TIMINGS},
+    }
+    return found | ({"error": answer.broken} if answer.broken else {})

@@ -1,0 +1,102 @@
+"""What happens while an answer is made, on standard error: waiting, prefill, final figures."""
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from app.cli.progress import CLEAR
+
+if TYPE_CHECKING:
+    from engine_bridge.chat.events import Event, Prefill, Timings
+
+
+class Notes:
+    """One line, redrawn where stderr is a terminal; else a line a step.
+
+    `aside` is true where the answer does not appear on the same terminal, so that the line may
+    go on while it is written.
+    """
+
+    def __init__(self, quiet: bool, aside: bool) -> None:
+        self._quiet = quiet
+        self._aside = aside
+        self._redraw = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._drawn = False
+        self._last_step = -1
+
+    def __enter__(self) -> "Notes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def take(self, event: "Event") -> None:
+        from engine_bridge.chat.events import Finished, Prefill, Progress, Reasoning, Text, Waiting
+
+        if self._quiet:
+            return
+        match event:
+            case Waiting(reason, retry_in_s):
+                self._line(f"{reason.rstrip('.')}; trying again in {retry_in_s:.0f} s")
+            case Prefill() if event.total:
+                self._prefill(event)
+            case Reasoning() if self._redraw:
+                self._draw("thinking")
+            case Text() if not self._aside:
+                self._clear()
+                self._redraw = False
+            case Progress(timings) if self._redraw:
+                self._draw(describe(timings))
+            case Finished(finish_reason, timings):
+                cut = " · stopped at the token limit" if finish_reason == "length" else ""
+                self._line(f"{'' if self._aside else chr(10)}{describe(timings)}{cut}")
+
+    def _prefill(self, prefill: "Prefill") -> None:
+        step = 10 * prefill.processed // prefill.total
+        if self._redraw:
+            self._draw(describe_prefill(prefill))
+        elif step != self._last_step:
+            self._line(describe_prefill(prefill))
+        self._last_step = step
+
+    def _draw(self, text: str) -> None:
+        text = text[: shutil.get_terminal_size().columns - 1]
+        click.echo(CLEAR + text, nl=False, err=True)
+        self._drawn = True
+
+    def _line(self, text: str) -> None:
+        self._clear()
+        click.echo(text, err=True)
+
+    def _clear(self) -> None:
+        if self._drawn:
+            click.echo(CLEAR, nl=False, err=True)
+        self._drawn = False
+
+
+def describe_prefill(prefill: "Prefill") -> str:
+    """ "reading the prompt 45% · 0:12 left"; the time from how fast the uncached part went."""
+    text = f"reading the prompt {prefill.processed / prefill.total:.0%}"
+    done, left = prefill.processed - prefill.cached, prefill.total - prefill.processed
+    if done > 0 and left > 0 and prefill.elapsed_s > 0:
+        seconds = round(prefill.elapsed_s / done * left)
+        text += f" · {seconds // 60}:{seconds % 60:02d} left"
+    return text
+
+
+def describe(timings: "Timings") -> str:
+    """The figures that are known, in one line."""
+    parts = [f"{timings.completion_tokens or 0:,} tokens"]
+    if timings.decode_tokens_per_s is not None:
+        parts.append(f"{timings.decode_tokens_per_s:.1f} tok/s")
+    if timings.ttft_s is not None:
+        parts.append(f"first after {timings.ttft_s:.2f} s")
+    if timings.prompt_tokens is not None:
+        cached = f" ({timings.cached_tokens:,} cached)" if timings.cached_tokens else ""
+        parts.append(f"prompt {timings.prompt_tokens:,}{cached}")
+    if timings.accept_length is not None:
+        parts.append(f"accept length {timings.accept_length:.2f}")
+    return " · ".join(parts)
