@@ -5,11 +5,17 @@ from pathlib import Path
 
 import platformdirs
 
+from engine_bridge.errors import BridgeError
+
 APP = "ling-chat"
 
 
-def _private(path: Path) -> Path:
-    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+def _private(path: Path, cure: str = "Check the permissions of the folders above it.") -> Path:
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        why = error.strerror or error
+        raise BridgeError(f"The folder {path} cannot be made: {why}.", cure) from error
     return path
 
 
@@ -26,7 +32,10 @@ def data_dir() -> Path:
 def models_dir() -> Path:
     """Model files. `LING_CHAT_MODELS` moves them, for instance to a larger disk."""
     chosen = os.environ.get("LING_CHAT_MODELS")
-    return _private(Path(chosen).expanduser() if chosen else data_dir() / "models")
+    return _private(
+        Path(chosen).expanduser() if chosen else data_dir() / "models",
+        "Set LING_CHAT_MODELS to a folder that can be written.",
+    )
 
 
 def derived_dir() -> Path:

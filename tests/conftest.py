@@ -30,5 +30,4 @@ def smol() -> Path:
         patch.setenv("LING_CHAT_MODELS", str(cache / "models"))
         patch.setenv("XDG_STATE_HOME", str(cache / "state"))
         patch.setenv("XDG_CONFIG_HOME", str(cache / "config"))
-        path = ensure(SMOL, lambda phase: None).path
-    return path
+        return ensure(SMOL, lambda phase: None).path

@@ -107,6 +107,8 @@ class _Pull:
                 except SourceError as error:
                     self.refusals.append(f"{source.title} {error}")
                     self.report(Phase(f"{source.title} {error}"))
+                    if _size(part) == 0:
+                        discard(part)
                     continue
                 return self._name(part, sha256)
         raise UnavailableError(

@@ -48,6 +48,8 @@ class Notes:
     """What must be known of a partial file to go on with it; kept as JSON beside it."""
 
     identity: str = ""
+    begun: bool = False
+    """A server has agreed to send the file."""
     etag: str = ""
     stated_sha256: str = ""
     """The hash that the server states for the file, where it states one."""
@@ -157,7 +159,9 @@ class _Transfer:
     def _take_up(self) -> None:
         """Hash what an earlier run left, so that the whole can be checked at its end."""
         there = os.fstat(self.file.fileno()).st_size
-        if not self.notes.etag or (self.size is not None and there > self.size):
+        # Without an ETag only a hash can tell that both halves are of one file.
+        usable = self.notes.begun and (self.notes.etag or self.remote.sha256)
+        if not usable or (self.size is not None and there > self.size):
             self._start_over()
             return
         while chunk := self.file.read(CHUNK):
@@ -178,7 +182,7 @@ class _Transfer:
         headers = {**self.remote.headers, "Accept-Encoding": "identity"}
         if self.have:
             headers["Range"] = f"bytes={self.have}-"
-            if not self.notes.etag.startswith("W/"):  # a weak one may not stand there (RFC 9110)
+            if self.notes.etag.startswith('"'):  # a weak one may not stand there (RFC 9110)
                 headers["If-Range"] = self.notes.etag
         with self.client.stream("GET", self.remote.url, headers=headers) as response:
             if response.status_code in PASSING:
@@ -218,7 +222,8 @@ class _Transfer:
         stated = _stated_sha256(response)
         if stated and self.remote.sha256 and stated != self.remote.sha256:
             raise SourceError("states another SHA-256 for the file")
-        self.notes.etag, self.notes.stated_sha256 = etag, stated or self.notes.stated_sha256
+        self.notes.begun, self.notes.etag = True, etag
+        self.notes.stated_sha256 = stated or self.notes.stated_sha256
         self.notes.write(self.part)
 
 

@@ -14,6 +14,9 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 MOST_TENSORS = 1 << 20
 MOST_KEYS = 1 << 16
+MOST_ITEMS = 1 << 24
+"""Of an array of strings or arrays. Bounds the time that a damaged header can cost."""
+MOST_DIMENSIONS = 8
 STRING, ARRAY = 8, 9
 SCALAR_BYTES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 DEFAULT_ALIGNMENT = 32
@@ -60,6 +63,8 @@ class _Reader:
             inner, count = self.number("I"), self.number("Q")
             if inner in SCALAR_BYTES:
                 self.skip(SCALAR_BYTES[inner] * count)
+            elif count > MOST_ITEMS:
+                raise NotAModelError("has a damaged header")
             else:
                 for _ in range(count):
                     self.value(inner)
@@ -118,7 +123,10 @@ def _tensor_end(reader: _Reader) -> int:
     from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 
     reader.string()
-    elements = math.prod(reader.number("Q") for _ in range(reader.number("I")))
+    dimensions = reader.number("I")
+    if dimensions > MOST_DIMENSIONS:
+        raise NotAModelError("has a damaged header")
+    elements = math.prod(reader.number("Q") for _ in range(dimensions))
     kind, offset = reader.number("I"), reader.number("Q")
     try:
         block, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]

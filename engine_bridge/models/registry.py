@@ -113,7 +113,9 @@ def find(name: str, registry: Registry | None = None) -> Entry:
     registry = load_registry() if registry is None else registry
     if name in registry:
         return registry[name]
-    near = difflib.get_close_matches(name.lower(), registry, n=3, cutoff=0.4)
+    low = name.lower()
+    near = [known for known in registry if low in known] if low else []
+    near = near or difflib.get_close_matches(low, registry, n=3, cutoff=0.4)
     shown = re.sub(r"[^\x20-\x7e]", "?", name)[:80]
     raise UsageError(
         f"There is no model called “{shown}”.",

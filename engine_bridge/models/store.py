@@ -1,5 +1,6 @@
 """The model files on this machine: found, checked, removed."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -41,7 +42,7 @@ def resolve(name_or_path: str) -> ModelFile:
     a known model that was not pulled.
     """
     registry = load_registry()
-    if name_or_path not in registry and (is_path(name_or_path) or Path(name_or_path).is_file()):
+    if name_or_path not in registry and (is_path(name_or_path) or os.path.isfile(name_or_path)):
         return _local(Path(name_or_path).expanduser())
     entry = find(name_or_path, registry)
     path = target(entry)
@@ -74,7 +75,7 @@ def _local(path: Path) -> ModelFile:
 
 def check_file(path: Path) -> None:
     """Raises UsageError unless `path` is a readable, whole GGUF file."""
-    if path.is_dir():
+    if os.path.isdir(path):  # unlike the method, never raises
         inside = sorted(path.glob("*.gguf"))
         cure = f"Give one of the files in it, such as {inside[0]}." if inside else GIVE_ANOTHER
         raise UsageError(f"{path} is a folder.", cure)
