@@ -10,7 +10,9 @@ from engine_bridge.backends.base import Launch
 
 TERM_WAIT_S = 4.0
 """After SIGTERM, before SIGKILL. The lease promises the engine gone within 5 s."""
-GROUP_POLL_S = 0.05
+LAST_WORDS_S = 1.0
+"""For output still in the pipe after the end; it holds the reason for it."""
+POLL_S = 0.05
 
 
 class EngineProcess:
@@ -49,11 +51,12 @@ class EngineProcess:
 
     async def wait(self) -> int:
         """Wait for the end; returns the exit code, negative for a signal."""
-        code = await self._process.wait()
-        # A grandchild may hold the pipe open; the engine itself has said all it will.
+        # asyncio's own wait also waits for the pipes, which a grandchild may hold open for ever.
+        while self._process.returncode is None:
+            await asyncio.sleep(POLL_S)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._reader), 1.0)
-        return code
+            await asyncio.wait_for(asyncio.shield(self._reader), LAST_WORDS_S)
+        return self._process.returncode
 
     async def stop(self) -> None:
         """SIGTERM, wait, SIGKILL, reap; returns when the whole group is gone."""
@@ -69,7 +72,7 @@ class EngineProcess:
         while asyncio.get_running_loop().time() < deadline:
             if self.exit_code is not None and not group_alive(self.pid):
                 return True
-            await asyncio.sleep(GROUP_POLL_S)
+            await asyncio.sleep(POLL_S)
         return False
 
     def _signal_group(self, number: signal.Signals) -> None:
