@@ -1,0 +1,248 @@
+"""The app: holds the engine, the conversation and the settings; the screens show them."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path, PurePath
+from typing import ClassVar
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.reactive import reactive
+from textual.screen import Screen
+
+from app.core.conversation import Conversation
+from app.core.documents import Document
+from app.core.settings import Settings
+from app.tui import clipboard, themes
+from app.tui.commands import system_commands
+from app.tui.glyphs import Glyphs, for_terminal
+from app.tui.panel.live import Live
+from app.tui.phases import Phases
+from app.tui.screens.chat import ChatScreen
+from engine_bridge.contract import EngineSpec, EngineState, EngineStatus
+from engine_bridge.engine import Engine
+from engine_bridge.errors import BridgeError
+
+
+class LingChat(App[None]):
+    """Chat with a local model and see what its engine does."""
+
+    TITLE = "ling-chat"
+    CSS_PATH: ClassVar[list[str | PurePath]] = ["app.tcss", "screens/chat.tcss"]
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1", "help", "Keys", priority=True),
+        Binding("f2", "engine", "Engine", priority=True),
+        Binding("f5", "start_engine", "Start engine", show=False, priority=True),
+        Binding("ctrl+p", "command_palette", "Commands", key_display="^p", priority=True),
+        Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
+        Binding("ctrl+c", "interrupt", "Copy, stop or quit", show=False, priority=True),
+    ]
+
+    status: reactive[EngineStatus] = reactive(EngineStatus(), init=False)
+    """The engine's latest status."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        spec: EngineSpec,
+        conversation: Conversation | None = None,
+        documents: Iterable[Document] = (),
+        settings: Settings | None = None,
+        glyphs: Glyphs | None = None,
+        start: bool = True,
+    ) -> None:
+        """`start` False leaves the engine as it is until the user asks for it."""
+        super().__init__()
+        self.engine = engine
+        self.spec = spec
+        self.conversation = conversation or Conversation()
+        for document in documents:
+            self.conversation.attach(document)
+        self.settings = settings or Settings()
+        self.glyphs = glyphs or for_terminal()
+        self.live = Live()
+        self.phases = Phases()
+        self.wanted: dict[str, bool] = {}
+        """Switches that wait for the running reply to end, by optimisation id."""
+        self.was_started = False
+        """Whether the engine was asked to start."""
+        self._starts = start
+        self._interrupted_at = 0.0
+        self._chat = ChatScreen()
+
+    def get_default_screen(self) -> Screen[None]:
+        return self._chat
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The variables our styles use, for themes that do not name them."""
+        return {"muted": self.current_theme.to_color_system().generate()["foreground-muted"]}
+
+    def on_mount(self) -> None:
+        for theme in themes.ours():
+            self.register_theme(theme)
+        self.run_worker(self._load_users_themes(), group="themes")
+        self.theme = (
+            self.settings.theme if self.settings.theme in self.available_themes else themes.DEFAULT
+        )
+        self.run_worker(self._follow(), group="engine-status")
+        if self._starts:
+            self.action_start_engine()
+
+    async def _load_users_themes(self) -> None:
+        """The user's own themes; a broken one is told, and left out."""
+        found, problems = await asyncio.to_thread(themes.users)
+        for theme in found:
+            self.register_theme(theme)
+        for problem in problems:
+            self.notify(str(problem), severity="warning", timeout=10, markup=False)
+        if self.settings.theme in self.available_themes:
+            self.theme = self.settings.theme
+        elif not problems:
+            self.notify(f"There is no theme {self.settings.theme!r}.", severity="warning")
+
+    # The engine
+
+    async def _follow(self) -> None:
+        async for status in self.engine.updates():
+            self.phases.take(status)
+            self.status = status
+
+    def action_start_engine(self) -> None:
+        """Start the engine, or start it again with what is wanted now."""
+        self.was_started = True
+        self._start(self.spec)
+
+    def _start(self, spec: EngineSpec) -> None:
+        self.spec = spec
+        self.run_worker(self._try(self.engine.start(spec)), group="engine-start", exclusive=True)
+
+    def action_stop_engine(self) -> None:
+        """Stop the engine."""
+        self.run_worker(self._try(self.engine.stop()), group="engine-start", exclusive=True)
+
+    async def restart_engine(self) -> None:
+        """Stop the engine and start it again."""
+        await self._try(self.engine.stop())
+        self.action_start_engine()
+
+    async def verify(self) -> None:
+        """Prove every optimisation again and say how it went."""
+        self.notify("Proving every optimisation again.")
+        try:
+            status = await self.engine.verify()
+        except (BridgeError, OSError) as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        lines = [f"{each.title}: {each.verdict}" for each in status.optimisations]
+        self.notify("\n".join(lines) or "This engine has no switches.", markup=False, timeout=8)
+
+    async def _try(self, work: object) -> None:
+        try:
+            await work  # type: ignore[misc]
+        except BridgeError as error:
+            self.status = EngineStatus(
+                state=EngineState.FAILED, spec=self.spec, reason=error.reason, cure=error.cure
+            )
+        except OSError as error:
+            self.status = EngineStatus(
+                state=EngineState.FAILED, spec=self.spec, reason=f"The engine host left: {error}."
+            )
+
+    def switch(self, optimisation: str, on: bool) -> None:
+        """Switch an optimisation: now, or after the running reply."""
+        self.wanted[optimisation] = on
+        if not self._chat.talk.is_running:
+            self._apply_wanted()
+        self.run_worker(self._chat.show_switches(), group="switches")
+
+    def reply_ended(self) -> None:
+        """A reply is over: what waited for that happens now."""
+        self._chat.show_figures()
+        if self.wanted:
+            self._apply_wanted()
+
+    def _apply_wanted(self) -> None:
+        wanted = {**self.spec.optimisations, **self.wanted}
+        self.wanted.clear()
+        self.settings.engine.optimisations.update(wanted)
+        self._save()
+        self.was_started = True
+        self._start(self.spec.model_copy(update={"optimisations": wanted}))
+
+    async def keep_engine(self, keep: bool) -> None:
+        """Whether the engine stays when the last ling-chat is closed."""
+        self.settings.engine.keep = keep
+        self._save()
+        await self._try(self.engine.keep(keep))
+        stays = "stays when you quit" if keep else "goes when the last ling-chat is closed"
+        self.notify(f"The engine {stays}.")
+
+    # Settings
+
+    def use_theme(self, name: str) -> None:
+        """Switch to a theme and remember it."""
+        self.theme = name
+        self.settings.theme = name
+        self._save()
+
+    def _save(self) -> None:
+        try:
+            self.settings.save()
+        except (OSError, BridgeError) as error:
+            self.notify(f"The settings were not saved: {error}", severity="warning", markup=False)
+
+    # Actions of every screen
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        from app.tui.screens.keys import KeysScreen
+
+        if not isinstance(self.screen, KeysScreen):
+            self.push_screen(KeysScreen())
+
+    def action_engine(self) -> None:
+        """Show the engine."""
+        from app.tui.screens.engine import EngineScreen
+
+        if isinstance(self.screen, EngineScreen):
+            self.pop_screen()
+        elif len(self.screen_stack) == 1:
+            self.push_screen(EngineScreen())
+
+    async def copy(self, text: str) -> None:
+        """Copy a text and say how."""
+        driver = self._driver
+        how = await clipboard.copy(text, driver.write if driver is not None else None)
+        self.notify(how, markup=False)
+
+    async def action_interrupt(self) -> None:
+        """Ctrl+C copies a selection, else stops a reply, else quits when pressed twice."""
+        chat = self._chat
+        if self.screen.get_selected_text() or (self.screen is chat and chat.composer.selected_text):
+            await chat.action_copy()
+        elif chat.talk.is_running:
+            chat.action_stop()
+        else:
+            now = asyncio.get_running_loop().time()
+            if now - self._interrupted_at < 2:
+                self.exit()
+            self._interrupted_at = now
+            self.notify("Press Ctrl+C again to quit.", timeout=2)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        yield from system_commands(self, self._chat)
+
+    async def action_quit(self) -> None:
+        """Leave. The engine goes with its last user unless it is kept."""
+        self.exit()
+
+    async def on_unmount(self) -> None:
+        await self.engine.close()
+
+
+def read_documents(paths: Iterable[str | Path]) -> list[Document]:
+    """The documents of the command line. Raises UsageError for one that cannot be read."""
+    from app.core.documents import read_document
+
+    return [read_document(path) for path in paths]

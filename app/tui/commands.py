@@ -1,0 +1,78 @@
+"""Everything the app can do, for the command palette."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.app import SystemCommand
+
+from app.tui.panel.words import USABLE, switch_hint
+from app.tui.plain import one_line
+from engine_bridge.contract import Verdict
+
+if TYPE_CHECKING:
+    from app.tui.app import LingChat
+    from app.tui.screens.chat import ChatScreen
+
+
+def system_commands(app: "LingChat", chat: "ChatScreen") -> Iterator[SystemCommand]:
+    """The commands that make sense now, the most used ones first."""
+    if chat.talk.is_running:
+        yield SystemCommand("Stop the reply", "Esc", chat.action_stop)
+    if chat.transcript.last_reply is not None:
+        yield SystemCommand("Copy the last reply", "Ctrl+Y", chat.action_copy)
+        yield SystemCommand("Regenerate the last reply", "Ctrl+R", chat.action_regenerate)
+        yield SystemCommand("Open or fold the thinking", "Ctrl+T", chat.action_thinking)
+    yield SystemCommand("New chat", "Ctrl+N: documents stay", chat.action_new_chat)
+    yield from _switches(app)
+    yield SystemCommand("Engine", "F2: state, phases, proofs, log", app.action_engine)
+    yield from _engine(app)
+    for name in sorted(app.available_themes):
+        if name.startswith("ling-") or name not in _TEXTUALS:
+            yield SystemCommand(f"Theme: {name}", "Colours", partial(app.use_theme, name))
+    yield SystemCommand("Show or hide the panel", "F3", chat.action_panel)
+    yield SystemCommand("Keys", "F1: what every key does", app.action_help)
+    yield SystemCommand("Quit", "Ctrl+Q", app.action_quit)
+
+
+def _switches(app: "LingChat") -> Iterator[SystemCommand]:
+    for number, each in enumerate(app.status.optimisations, 1):
+        if each.verdict is Verdict.NOT_SUPPORTED:
+            continue
+        verb = "off" if each.requested else "on"
+        hint = switch_hint(each).removeprefix("Space ")
+        yield SystemCommand(
+            f"{number} Switch {verb}: {one_line(each.title)}",
+            hint[:1].upper() + hint[1:],
+            partial(app.switch, each.id, not each.requested),
+        )
+
+
+def _engine(app: "LingChat") -> Iterator[SystemCommand]:
+    if app.status.state in USABLE:
+        yield SystemCommand("Restart the engine", "Stops and starts it", app.restart_engine)
+        yield SystemCommand("Stop the engine", "Frees its memory", app.action_stop_engine)
+        yield SystemCommand("Verify", "Proves every optimisation again", app.verify)
+    else:
+        yield SystemCommand("Start the engine", "F5", app.action_start_engine)
+    if app.status.keep:
+        yield SystemCommand(
+            "Let the engine go on quit",
+            "It stops when the last ling-chat is closed",
+            partial(app.keep_engine, False),
+        )
+    else:
+        yield SystemCommand(
+            "Keep the engine running after quit",
+            "The next start is at once",
+            partial(app.keep_engine, True),
+        )
+
+
+def _builtin() -> frozenset[str]:
+    from textual.theme import BUILTIN_THEMES
+
+    return frozenset(BUILTIN_THEMES)
+
+
+_TEXTUALS = _builtin()

@@ -1,0 +1,1 @@
+"""Where the user types, and what they attach."""

@@ -1,0 +1,123 @@
+"""The box to type in: Enter sends, Ctrl+J breaks the line, Up and Down recall."""
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+from app.tui.plain import plain
+
+LARGE_PASTE = 8 * 1024
+"""Characters above which a paste becomes a document: an editor of one box is no place for it."""
+
+
+class Composer(TextArea):
+    """Grows with what is typed, up to a third of the screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "Send", priority=True),
+        Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", key_display="^j"),
+        Binding("up", "up", "Previous message", show=False),
+        Binding("down", "down", "Next message", show=False),
+        # TextArea's own redo key is the app's copy key.
+        Binding("ctrl+shift+z", "redo", "Redo", show=False),
+    ]
+
+    class Sent(Message):
+        """The user wants this text sent."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Pasted(Message):
+        """The user pasted a text too large for the box."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    def __init__(self, id: str | None = None) -> None:
+        super().__init__(
+            id=id,
+            soft_wrap=True,
+            tab_behavior="focus",
+            highlight_cursor_line=False,
+            placeholder="Ask anything",
+        )
+        self._sent: list[str] = []
+        self._at = 0
+        """Which of the sent messages is shown; their number means the draft."""
+        self._draft = ""
+
+    def remember(self, text: str) -> None:
+        """Add a message to what Up recalls."""
+        if not self._sent or self._sent[-1] != text:
+            self._sent.append(text)
+        self._at = len(self._sent)
+        self._draft = ""
+
+    def put(self, text: str) -> None:
+        """Show this text with the cursor at its end; can be undone."""
+        self.replace(text, (0, 0), self.document.end)
+        self.move_cursor(self.document.end)
+
+    def action_send(self) -> None:
+        """Send what is typed."""
+        text = self.text.strip()
+        if text:
+            self.post_message(self.Sent(text))
+
+    def accept(self) -> None:
+        """What was sent is on its way: remember it and empty the box."""
+        self.remember(self.text.strip())
+        self.load_text("")
+
+    def action_newline(self) -> None:
+        """Break the line."""
+        start, end = self.selection
+        self._replace_via_keyboard("\n", start, end)
+        self.scroll_cursor_visible()
+
+    def action_up(self) -> None:
+        """Up one row; on the first row, to the message before."""
+        if not self.cursor_at_first_row or not self._recall(-1):
+            self.action_cursor_up()
+
+    def action_down(self) -> None:
+        """Down one row; on the last row, to the message after."""
+        if not self.cursor_at_last_row or not self._recall(+1):
+            self.action_cursor_down()
+
+    @property
+    def cursor_at_first_row(self) -> bool:
+        """Whether the cursor is on the first row as shown, wrapping included."""
+        return self.wrapped_document.location_to_offset(self.cursor_location).y == 0
+
+    @property
+    def cursor_at_last_row(self) -> bool:
+        row = self.wrapped_document.location_to_offset(self.cursor_location).y
+        return row >= self.wrapped_document.height - 1
+
+    def _recall(self, step: int) -> bool:
+        at = self._at + step
+        if not 0 <= at <= len(self._sent):
+            return False
+        if self._at == len(self._sent):
+            self._draft = self.text
+        self._at = at
+        self.put(self._sent[at] if at < len(self._sent) else self._draft)
+        return True
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        if len(text) > LARGE_PASTE:
+            self.post_message(self.Pasted(text))
+            return
+        if result := self._replace_via_keyboard(plain(text), *self.selection):
+            self.move_cursor(result.end_location)
+            self.focus()

@@ -1,0 +1,87 @@
+"""Figures as people read them."""
+
+from engine_bridge.chat.events import Timings
+from engine_bridge.contract import Effect
+
+
+def seconds(value: float) -> str:
+    """Seconds in the coarsest words that still say something: 0.31 s, 41 s, 2 min 5 s."""
+    if value < 1:
+        return f"{value:.2f} s"
+    if value < 9.95:
+        return f"{value:.1f} s"
+    whole = round(value)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min"
+
+
+def clock(value: float) -> str:
+    """Seconds left as m:ss."""
+    minutes, rest = divmod(max(0, round(value)), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+def size(bytes_: float) -> str:
+    """Bytes in decimal units: 98 MB, 1.1 GB."""
+    for unit in ("B", "kB", "MB"):
+        if bytes_ < 999.5:
+            return f"{bytes_:.0f} {unit}"
+        bytes_ /= 1000
+    return f"{bytes_:.1f} GB"
+
+
+def rate(value: float) -> str:
+    """Tokens per second: 53.9, 231."""
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+
+
+def short_count(value: int) -> str:
+    """A count of tokens in few characters: 812, 8.2K, 262K. K is 1,024, as contexts are counted."""
+    if value < 1000:
+        return str(value)
+    thousands = value / 1024
+    return f"{thousands:.1f}K" if thousands < 10 and value % 1024 else f"{thousands:.0f}K"
+
+
+def effect(value: Effect | None) -> str:
+    """What an optimisation brought: "+72% prefill, +17% decode"; empty if nothing was measured."""
+    if value is None:
+        return ""
+    ratios = (("prefill", value.prefill_ratio), ("decode", value.decode_ratio))
+    return ", ".join(f"{gain(ratio)} {name}" for name, ratio in ratios if ratio is not None)
+
+
+def gain(ratio: float) -> str:
+    """A ratio on/off as a signed percentage."""
+    percent = round((ratio - 1) * 100)
+    return f"{percent:+d}%".replace("-", "−") if percent else "±0%"
+
+
+def cached_share(timings: Timings) -> int | None:
+    """Percentage of the prompt that needed no work; None where the engine does not say."""
+    if timings.cached_tokens is None or not timings.prompt_tokens:
+        return None
+    return round(100 * timings.cached_tokens / timings.prompt_tokens)
+
+
+def reply_line(timings: Timings, dot: str = "·") -> str:
+    """The dim line under a finished reply."""
+    found: list[str] = []
+    if timings.decode_tokens_per_s is not None:
+        found.append(f"{rate(timings.decode_tokens_per_s)} tok/s")
+    if timings.ttft_s is not None:
+        found.append(f"TTFT {seconds(timings.ttft_s)}")
+    if timings.accept_length is not None:
+        found.append(f"accept {timings.accept_length:.2f}")
+    if timings.completion_tokens is not None:
+        found.append(f"{timings.completion_tokens:,} tok")
+    if timings.prompt_tokens is not None:
+        share = cached_share(timings)
+        cached = f", {share}% cached" if share else ""
+        found.append(f"prompt {timings.prompt_tokens:,}{cached}")
+    return f" {dot} ".join(found)

@@ -1,0 +1,1 @@
+"""What the engine does, in figures, and its switches."""

@@ -1,0 +1,119 @@
+"""The parts of the side panel that only show: speed, context, engine."""
+
+from textual.content import Content
+
+from app.tui import figures
+from app.tui.glyphs import UNICODE, Glyphs
+from app.tui.panel.gauges import meter, sparkline, spread
+from app.tui.panel.live import Live
+from app.tui.panel.rows import Rows, hanging
+from app.tui.panel.words import MOVING, engine_facts, state_sign, state_text
+from app.tui.phases import Phases
+from app.tui.plain import one_line
+from engine_bridge.contract import EngineState, EngineStatus
+
+NOTHING = "–"
+
+
+class SpeedCard(Rows):
+    """Tokens a second, its curve, the step behind it, time to first token, the context."""
+
+    def __init__(self, live: Live, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._live = live
+        self._glyphs = glyphs
+        self.context_tokens: int | None = None
+
+    def rows(self, width: int) -> list[Content]:
+        rows = [self._speed(width), self._curve(width), self._step(), self._first_token()]
+        return [*rows, self._context_row(width)]
+
+    def _speed(self, width: int) -> Content:
+        speed = self._live.tokens_per_s
+        number = NOTHING if speed is None else figures.rate(speed)
+        left = Content.assemble((number, "bold $primary"), (" tok/s", "$muted"))
+        tokens = self._live.timings.completion_tokens
+        right = f"{tokens:,} tokens" if tokens is not None else ""
+        return spread(left, Content.assemble((right, "$muted")), width)
+
+    def _curve(self, width: int) -> Content:
+        share = self._live.prefill_share
+        if share is not None:
+            eta = self._live.prefill_eta_s
+            left = f" {figures.clock(eta)} left" if eta is not None else ""
+            words = f" {share:.0%}{left}"
+            bar = meter(share, width - 8 - len(words), self._glyphs, "$accent")
+            return Content.assemble(("prefill ", "$muted"), bar, words)
+        if not self._live.speeds:
+            return Content.assemble((self._glyphs.spark[0] * width, "$border-blurred"))
+        return sparkline(self._live.speeds, width, self._glyphs)
+
+    def _step(self) -> Content:
+        step, accept = self._live.step_ms, self._live.timings.accept_length
+        return Content.assemble(
+            ("step ", "$muted"),
+            NOTHING if step is None else f"{step:.{1 if step < 99.95 else 0}f} ms",
+            (f" {self._glyphs.times} accept ", "$muted"),
+            NOTHING if accept is None else f"{accept:.2f}",
+        )
+
+    def _first_token(self) -> Content:
+        timings = self._live.timings
+        share = figures.cached_share(timings)
+        return Content.assemble(
+            ("TTFT ", "$muted"),
+            NOTHING if timings.ttft_s is None else figures.seconds(timings.ttft_s),
+            (f" {self._glyphs.dot} {share}% cached" if share is not None else "", "$muted"),
+        )
+
+    def _context_row(self, width: int) -> Content:
+        used = self._live.context_used
+        if not self.context_tokens:
+            words = NOTHING if used is None else f"{used:,} tokens"
+            return Content.assemble(("context ", "$muted"), words)
+        words = f" {used or 0:,} / {figures.short_count(self.context_tokens)}"
+        share = (used or 0) / self.context_tokens
+        colour = "$error" if share > 0.9 else "$warning" if share > 0.75 else "$primary"
+        bar = meter(share, width - 8 - len(words), self._glyphs, colour)
+        return Content.assemble(("context ", "$muted"), bar, words)
+
+
+class EngineCard(Rows):
+    """State, phase, model, memory; what went wrong and what helps."""
+
+    def __init__(self, phases: Phases, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._phases = phases
+        self._glyphs = glyphs
+        self._status = EngineStatus()
+        self._frame = 0
+
+    def show(self, status: EngineStatus, frame: int) -> None:
+        """Show this status; `frame` counts on while something moves."""
+        changed = status != self._status
+        if not changed and (frame == self._frame or status.state not in MOVING):
+            return
+        self._status, self._frame = status, frame
+        self.refresh(layout=changed)
+
+    def rows(self, width: int) -> list[Content]:
+        status, glyphs = self._status, self._glyphs
+        first = Content.assemble(state_sign(status, glyphs, self._frame), " ", state_text(status))
+        facts = Content.assemble((engine_facts(status, glyphs), "$muted"))
+        rows = [spread(first, facts, width)]
+        if status.model_name:
+            rows.append(Content.assemble((f"  {one_line(status.model_name)}", "$muted")))
+        if status.state is EngineState.STARTING:
+            for title, took in self._phases.durations()[:-1]:
+                done = Content.assemble((f"  {title}", "$muted"))
+                rows.append(
+                    spread(done, Content.assemble((figures.seconds(took), "$muted")), width)
+                )
+        if status.state is EngineState.STARTING and status.fraction is not None:
+            bar = meter(status.fraction, width - 2, glyphs, "$accent")
+            rows.append(Content.assemble("  ", bar))
+        if status.reason:
+            rows += hanging(Content.assemble((one_line(status.reason), "$error")), width)
+        if status.cure:
+            rows += hanging(Content(one_line(status.cure)), width)
+        return rows

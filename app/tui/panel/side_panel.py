@@ -1,0 +1,113 @@
+"""The side panel of wide screens, and the line that stands for it on narrow ones."""
+
+from collections.abc import Mapping
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Label, Static
+
+from app.tui import figures
+from app.tui.glyphs import UNICODE, Glyphs
+from app.tui.panel.cards import EngineCard, SpeedCard
+from app.tui.panel.gauges import meter
+from app.tui.panel.live import Live
+from app.tui.panel.switches import Switches
+from app.tui.panel.words import USABLE, state_sign, state_text
+from app.tui.phases import Phases
+from app.tui.plain import one_line
+from engine_bridge.contract import EngineState, EngineStatus
+
+
+class SidePanel(VerticalScroll, can_focus=False):
+    """Speed, context, engine and its switches, each with its figures."""
+
+    def __init__(
+        self, live: Live, phases: Phases, glyphs: Glyphs = UNICODE, id: str | None = None
+    ) -> None:
+        super().__init__(id=id)
+        self._speed = SpeedCard(live, glyphs, id="speed")
+        self._engine = EngineCard(phases, glyphs, id="engine")
+        self._title = Label("Optimisations", classes="title")
+        self._switches = Switches(glyphs, id="switches")
+
+    def compose(self) -> ComposeResult:
+        yield Label("Engine", classes="title")
+        yield self._engine
+        yield Label("Speed", classes="title")
+        yield self._speed
+        yield self._title
+        yield self._switches
+
+    async def show(self, status: EngineStatus, wanted: Mapping[str, bool], frame: int) -> None:
+        """Show the engine's status and the switches that wait."""
+        self._speed.context_tokens = status.context_tokens
+        self._engine.show(status, frame)
+        self._title.display = bool(status.optimisations)
+        await self._switches.show(status.optimisations, wanted)
+        self._speed.refresh()
+
+    def tick(self, status: EngineStatus, frame: int) -> None:
+        """Time went by: figures and turning signs."""
+        self._engine.show(status, frame)
+        self._speed.refresh()
+
+
+class StatusLine(Static):
+    """Everything that matters on one row; what does not fit is left out, the least first."""
+
+    def __init__(self, live: Live, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._live = live
+        self._glyphs = glyphs
+        self._status = EngineStatus()
+        self._frame = 0
+
+    def show(self, status: EngineStatus, frame: int) -> None:
+        """Show this status."""
+        self._status, self._frame = status, frame
+        self.refresh()
+
+    def render(self) -> Content:
+        width = self.size.width
+        row = Content("")
+        for piece in self._pieces():
+            longer = Content.assemble(row, "  " if row else "", piece)
+            if longer.cell_length > width:
+                break
+            row = longer
+        return row or Content(state_text(self._status)[:width])
+
+    def _pieces(self) -> list[Content]:
+        status, live, glyphs = self._status, self._live, self._glyphs
+        state = Content.assemble(state_sign(status, glyphs, self._frame), " ")
+        if status.state is EngineState.FAILED:
+            words = one_line(status.reason) or "failed"
+            return [Content.assemble(state, (words, "$error")), Content(one_line(status.cure))]
+        share = live.prefill_share
+        if share is not None:
+            eta = live.prefill_eta_s
+            left = f" {figures.clock(eta)} left" if eta is not None else ""
+            bar = meter(share, 16, glyphs, "$accent")
+            return [Content.assemble(state, "prefill ", bar, f" {share:.0%}{left}")]
+        pieces = [Content.assemble(state, state_text(status))]
+        if status.state is EngineState.STARTING and status.fraction is not None:
+            pieces.append(meter(status.fraction, 16, glyphs, "$accent"))
+        if (speed := live.tokens_per_s) is not None:
+            number = Content.assemble((figures.rate(speed), "bold $primary"), " tok/s")
+            pieces = [Content.assemble(state, number), *self._details()]
+        if status.model_name and status.state in USABLE:
+            pieces.append(Content.assemble((one_line(status.model_name), "$muted")))
+        return pieces
+
+    def _details(self) -> list[Content]:
+        live, timings = self._live, self._live.timings
+        details: list[str] = []
+        if timings.ttft_s is not None:
+            details.append(f"TTFT {figures.seconds(timings.ttft_s)}")
+        if timings.accept_length is not None:
+            details.append(f"accept {timings.accept_length:.2f}")
+        if live.context_used is not None and self._status.context_tokens:
+            total = figures.short_count(self._status.context_tokens)
+            details.append(f"context {live.context_used:,}/{total}")
+        return [Content.assemble((each, "$muted")) for each in details]

@@ -1,0 +1,71 @@
+"""The engine's state and its switches in words; panel, status line and engine screen share them."""
+
+from textual.content import Content
+
+from app.tui import figures
+from app.tui.glyphs import Glyphs
+from app.tui.plain import one_line
+from engine_bridge.contract import Applies, EngineState, EngineStatus, Optimisation, Verdict
+
+USABLE = (EngineState.READY, EngineState.BUSY)
+MOVING = (EngineState.STARTING, EngineState.STOPPING)
+
+
+def state_sign(status: EngineStatus, glyphs: Glyphs, frame: int = 0) -> Content:
+    """One character for the state; it turns while something is under way."""
+    match status.state:
+        case EngineState.READY | EngineState.BUSY:
+            return Content.assemble((glyphs.on, "$success"))
+        case EngineState.FAILED:
+            return Content.assemble((glyphs.warn, "bold $error"))
+        case EngineState.STOPPED:
+            return Content.assemble((glyphs.off, "$muted"))
+        case _:
+            return Content.assemble((glyphs.spinner[frame % len(glyphs.spinner)], "$accent"))
+
+
+def state_text(status: EngineStatus) -> str:
+    """The state in a few words, with the phase of a start and how long it will still take."""
+    if status.state is not EngineState.STARTING:
+        return str(status.state)
+    words = one_line(status.phase) or "starting"
+    if status.fraction is not None:
+        words += f" {status.fraction:.0%}"
+    if status.eta_s is not None:
+        words += f", {figures.seconds(max(1.0, status.eta_s))} left"
+    return words
+
+
+def engine_facts(status: EngineStatus, glyphs: Glyphs) -> str:
+    """Memory and threads, as far as known."""
+    facts: list[str] = []
+    if status.load.memory_bytes:
+        facts.append(figures.size(status.load.memory_bytes))
+    if status.threads:
+        facts.append(f"{status.threads} thread{'s' if status.threads != 1 else ''}")
+    return f" {glyphs.dot} ".join(facts)
+
+
+def switch_sign(optimisation: Optimisation, glyphs: Glyphs) -> tuple[str, str]:
+    """A switch's sign and its colour."""
+    match optimisation.verdict:
+        case Verdict.NOT_SUPPORTED:
+            return glyphs.absent, "$muted 70%"
+        case Verdict.VERIFIED:
+            return glyphs.on, "$success"
+        case Verdict.FELL_BACK:
+            return glyphs.warn, "$warning"
+        case Verdict.UNPROVEN if optimisation.requested:
+            return glyphs.partly, "$accent"
+        case _:
+            return glyphs.off, "$muted"
+
+
+def switch_hint(optimisation: Optimisation) -> str:
+    """What a switch of it would mean: when it applies and how long that took last time."""
+    verb = "off" if optimisation.requested else "on"
+    if optimisation.applies is Applies.NEXT_MESSAGE:
+        return f"Space switches it {verb} for the next message."
+    took = optimisation.last_change_s
+    last = f" (took {figures.seconds(took)} last time)" if took is not None else ""
+    return f"Space switches it {verb}; the engine restarts{last}."

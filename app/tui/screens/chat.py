@@ -1,0 +1,233 @@
+"""The chat screen: the conversation, the box to type in, and the engine beside them."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from app.core.documents import document_from_bytes
+from app.tui.composer.chips import Chip, Chips
+from app.tui.composer.composer import Composer
+from app.tui.panel.side_panel import SidePanel, StatusLine
+from app.tui.panel.switches import SwitchRow
+from app.tui.panel.words import MOVING
+from app.tui.screens.welcome import Welcome
+from app.tui.talk import Talk
+from app.tui.transcript.entries import NoteEntry
+from app.tui.transcript.view import Transcript
+from engine_bridge.contract import EngineState, EngineStatus
+from engine_bridge.errors import BridgeError
+
+if TYPE_CHECKING:
+    from app.tui.app import LingChat
+
+TICK_S = 0.25
+WIDE = 100
+"""Columns from which the side panel has room."""
+
+
+class ChatScreen(Screen[None]):
+    """Everything about talking; what concerns the engine alone is the app's."""
+
+    AUTO_FOCUS = "#composer"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "stop", "Stop", priority=True),
+        Binding("ctrl+y", "copy", "Copy", priority=True, key_display="^y"),
+        Binding("ctrl+r", "regenerate", "Again", key_display="^r"),
+        Binding("ctrl+n", "new_chat", "New chat", show=False),
+        Binding("ctrl+t", "thinking", "Thinking", show=False),
+        Binding("f3", "panel", "Panel", show=False),
+        Binding("pageup", "page(-1)", "Scroll up", show=False, priority=True),
+        Binding("pagedown", "page(1)", "Scroll down", show=False, priority=True),
+        Binding("ctrl+up", "row(-1)", "Scroll up a row", show=False, priority=True),
+        Binding("ctrl+down", "row(1)", "Scroll down a row", show=False, priority=True),
+        Binding("ctrl+home", "top", "To the top", show=False, priority=True),
+        Binding("ctrl+end", "end", "To the end", show=False, priority=True),
+    ]
+
+    app: "LingChat"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._frame = 0
+        self._panel_wanted = True
+        self._was = EngineState.STOPPED
+
+    def compose(self) -> ComposeResult:
+        glyphs, live = self.app.glyphs, self.app.live
+        with Horizontal(id="body"):
+            with Vertical(id="talk"):
+                with Vertical(id="middle"):
+                    yield Welcome(glyphs, id="welcome")
+                yield Transcript(glyphs, id="transcript")
+                yield Static(f"{glyphs.down} new below", id="behind")
+                yield Chips(glyphs, id="chips")
+                yield Composer(id="composer")
+                yield StatusLine(live, glyphs, id="status")
+            yield SidePanel(live, self.app.phases, glyphs, id="panel")
+        yield Footer(show_command_palette=False, compact=True)
+
+    async def on_mount(self) -> None:
+        self.transcript = self.query_one(Transcript)
+        self.composer = self.query_one(Composer)
+        self.talk = Talk(self)
+        self.query_one("#behind").display = False
+        self._show_middle()
+        self.set_interval(TICK_S, self._tick)
+        self.watch(self.app, "status", self._status_changed)
+        await self.show_documents()
+
+    # The engine
+
+    async def _status_changed(self, status: EngineStatus) -> None:
+        was, self._was = self._was, status.state
+        has_failed = status.state is EngineState.FAILED and was is not EngineState.FAILED
+        if has_failed and self.transcript.entries:
+            cure = f"{status.cure} F5 starts it again.".strip()
+            self.transcript.append(NoteEntry(status.reason, cure, is_bad=True))
+        self._show_status(status)
+        await self.query_one(SidePanel).show(status, self.app.wanted, self._frame)
+        self.talk.pump()
+
+    async def show_switches(self) -> None:
+        """The switches that wait have changed."""
+        await self.query_one(SidePanel).show(self.app.status, self.app.wanted, self._frame)
+
+    def _show_status(self, status: EngineStatus) -> None:
+        if not self.transcript.entries:
+            self.query_one(Welcome).show(status, self._frame)
+        self.query_one(StatusLine).show(status, self._frame)
+
+    def _tick(self) -> None:
+        if self.app.status.state in MOVING or self.talk.is_running:
+            self._frame += 1
+            self.show_figures()
+            self.talk.tick()
+
+    def show_figures(self) -> None:
+        """Bring the figures of panel and status line up to date."""
+        self._show_status(self.app.status)
+        self.query_one(SidePanel).tick(self.app.status, self._frame)
+
+    @on(SwitchRow.Switched)
+    def _switch(self, event: SwitchRow.Switched) -> None:
+        self.app.switch(event.optimisation.id, event.on)
+
+    # What is said
+
+    @on(Composer.Sent)
+    def _send(self, event: Composer.Sent) -> None:
+        self.composer.accept()
+        self.talk.say(event.text)
+        self._show_middle()
+
+    @on(Composer.Pasted)
+    async def _attach_paste(self, event: Composer.Pasted) -> None:
+        lines = event.text.count("\n") + 1
+        document = document_from_bytes(event.text.encode(), f"pasted, {lines} lines")
+        if not self.app.conversation.attach(document):
+            self.notify("This text is attached already.")
+        await self.show_documents()
+
+    @on(Chip.Dropped)
+    async def _drop(self, event: Chip.Dropped) -> None:
+        self.app.conversation.documents.remove(event.document)
+        await self.show_documents()
+        self.composer.focus()
+
+    async def show_documents(self) -> None:
+        """Show the conversation's documents."""
+        await self.query_one(Chips).show(self.app.conversation.documents)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if not self.is_mounted or not hasattr(self, "talk"):
+            return True
+        if action == "stop":
+            return self.talk.can_stop
+        if action in ("copy", "regenerate"):
+            return self.transcript.last_reply is not None
+        return True
+
+    def action_stop(self) -> None:
+        """Stop the running reply, or take back the message that waits."""
+        if taken := self.talk.stop():
+            self.composer.put(taken)
+            self._show_middle()
+
+    def action_regenerate(self) -> None:
+        """Ask the last question again."""
+        try:
+            self.talk.regenerate()
+        except BridgeError as error:
+            self.notify(str(error), severity="warning")
+
+    async def action_copy(self) -> None:
+        """Copy the selected text, else the last reply."""
+        reply = self.transcript.last_reply
+        selected = self.get_selected_text() or self.composer.selected_text
+        text = selected or (reply.text if reply else "")
+        if text:
+            await self.app.copy(text)
+
+    def action_new_chat(self) -> None:
+        """Forget the conversation and begin another; documents stay."""
+        self.talk.clear()
+        self._show_middle()
+        self.composer.focus()
+
+    def action_thinking(self) -> None:
+        """Open or fold the thinking of the last reply."""
+        self.transcript.action_toggle_thinking()
+
+    # Where things are
+
+    def _show_middle(self) -> None:
+        is_empty = not self.transcript.entries
+        self.query_one("#middle").display = is_empty
+        self.transcript.display = not is_empty
+        if is_empty:
+            self.query_one(Welcome).show(self.app.status, self._frame)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._place(event.size.width, event.size.height)
+
+    def _place(self, width: int, height: int) -> None:
+        has_panel = self._panel_wanted and width >= WIDE
+        self.query_one("#panel").display = has_panel
+        self.query_one("#status").display = not has_panel and height > 6
+        self.query_one(Footer).display = height > 8
+        self.set_class(height < 12, "-low")
+
+    def action_panel(self) -> None:
+        """Show or hide the side panel."""
+        if self.size.width < WIDE:
+            self.notify(f"The panel needs {WIDE} columns; the engine screen (F2) shows it all.")
+            return
+        self._panel_wanted = not self._panel_wanted
+        self._place(self.size.width, self.size.height)
+
+    @on(Transcript.Behind)
+    def _behind(self, event: Transcript.Behind) -> None:
+        self.query_one("#behind").display = event.is_behind
+
+    @on(events.Click, "#behind")
+    def action_end(self) -> None:
+        """To the end, and stay there."""
+        self.transcript.scroll_end(animate=False)
+
+    def action_top(self) -> None:
+        """To the beginning."""
+        self.transcript.scroll_home(animate=False)
+
+    def action_page(self, direction: int) -> None:
+        """Scroll the transcript by a page."""
+        rows = max(1, self.transcript.size.height - 2)
+        self.transcript.scroll_relative(y=direction * rows, animate=False)
+
+    def action_row(self, direction: int) -> None:
+        """Scroll the transcript by a row."""
+        self.transcript.scroll_relative(y=direction, animate=False)

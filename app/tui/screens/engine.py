@@ -1,0 +1,178 @@
+"""The engine screen: what it is, how its start went, what each optimisation proves, its log."""
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, Log, Static
+
+from app.tui import figures
+from app.tui.panel.gauges import meter
+from app.tui.panel.switches import proof
+from app.tui.panel.words import USABLE, state_sign, state_text, switch_sign
+from app.tui.plain import one_line
+from app.tui.screens.log_tail import LogTail
+from engine_bridge.contract import EngineState, EngineStatus
+
+if TYPE_CHECKING:
+    from app.tui.app import LingChat
+
+TICK_S = 0.5
+LOG_LINES = 2_000
+LABEL = 10
+NARROW = 90
+
+
+class EngineScreen(Screen[None]):
+    """Everything the engine says of itself."""
+
+    CSS_PATH = "engine.tcss"
+    AUTO_FOCUS = "#log"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f2,q", "back", "Back", key_display="Esc"),
+        Binding("r", "restart", "Restart"),
+        Binding("s", "stop", "Stop"),
+        Binding("enter,f5", "start", "Start", key_display="Enter"),
+        Binding("v", "verify", "Verify"),
+    ]
+
+    app: "LingChat"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tail = LogTail()
+        self._frame = 0
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="columns"):
+            with VerticalScroll(id="facts"):
+                yield Static("Engine", classes="title")
+                yield Static(id="engine-facts", classes="part")
+                yield Static("Start", classes="title", id="start-title")
+                yield Static(id="phases", classes="part")
+                yield Static("Optimisations", classes="title", id="proofs-title")
+                yield Static(id="proofs", classes="part")
+            yield Log(id="log", max_lines=LOG_LINES)
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one("#log").border_title = "Log"
+        self.watch(self.app, "status", self._show)
+        self.set_interval(TICK_S, self._tick)
+        self.call_after_refresh(self._tick)
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.width < NARROW, "-narrow")
+
+    def _show(self, status: EngineStatus) -> None:
+        self.query_one("#engine-facts", Static).update(self._facts(status))
+        phases = self._phases()
+        self.query_one("#start-title").display = self.query_one("#phases").display = bool(phases)
+        self.query_one("#phases", Static).update(phases)
+        proofs = self._proofs(status)
+        self.query_one("#proofs-title").display = bool(proofs)
+        self.query_one("#proofs", Static).update(proofs)
+        self.refresh_bindings()
+
+    async def _tick(self) -> None:
+        status = self.app.status
+        if status.state is EngineState.STARTING:
+            self._frame += 1
+            self._show(status)
+        if status.log_path:
+            lines = await asyncio.to_thread(self._tail.read, status.log_path)
+            if lines:
+                self.query_one(Log).write_lines(lines)
+
+    def _facts(self, status: EngineStatus) -> Content:
+        glyphs = self.app.glyphs
+        state = Content.assemble(state_sign(status, glyphs, self._frame), " ", state_text(status))
+        rows = [state]
+        if status.state is EngineState.STARTING and status.fraction is not None:
+            rows.append(meter(status.fraction, 32, glyphs, "$accent"))
+        if status.reason:
+            rows.append(Content.assemble((one_line(status.reason), "$error")))
+        if status.cure:
+            rows.append(Content(one_line(status.cure)))
+        memory = status.load.memory_bytes
+        started = time.time() - status.started_at if status.started_at else None
+        context = status.context_tokens
+        facts = {
+            "model": status.model_name,
+            "file": status.model_path,
+            "size": figures.size(status.model_bytes) if status.model_bytes else "",
+            "memory": figures.size(memory) if memory else "",
+            "context": f"{context:,} tokens" if context else "",
+            "threads": str(status.threads or ""),
+            "process": str(status.engine_pid or ""),
+            "address": status.base_url,
+            "started": f"{figures.seconds(started)} ago" if started and started > 0 else "",
+            "start took": figures.seconds(status.start_s) if status.start_s else "",
+            "on quit": "stays" if status.keep else "goes with its last user",
+        }
+        rows += [
+            Content.assemble((f"{key:<{LABEL}} ", "$muted"), one_line(value))
+            for key, value in facts.items()
+            if value
+        ]
+        return Content("\n").join(rows)
+
+    def _phases(self) -> Content:
+        rows = [
+            Content.assemble((f"{figures.seconds(took):>{LABEL}} ", "$accent"), title)
+            for title, took in self.app.phases.durations()
+        ]
+        return Content("\n").join(rows)
+
+    def _proofs(self, status: EngineStatus) -> Content:
+        rows: list[Content] = []
+        for each in status.optimisations:
+            sign, colour = switch_sign(each, self.app.glyphs)
+            rows.append(Content.assemble((f"{sign} ", colour), (one_line(each.title), "bold")))
+            rows.append(Content.assemble("  ", (one_line(each.summary), "$muted")))
+            rows += [
+                Content.assemble("  ", (f"{link:<{LABEL}} ", "$muted"), words)
+                for link, words in proof(each)
+            ]
+            if each.note:
+                rows.append(Content.assemble("  ", one_line(each.note)))
+            rows.append(Content(""))
+        return Content("\n").join(rows)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        is_usable = self.app.status.state in USABLE
+        is_down = self.app.status.state in (EngineState.STOPPED, EngineState.FAILED)
+        match action:
+            case "restart" | "verify":
+                return is_usable
+            case "stop":
+                return not is_down
+            case "start":
+                return is_down
+            case _:
+                return True
+
+    def action_back(self) -> None:
+        """Back to the conversation."""
+        self.app.pop_screen()
+
+    async def action_restart(self) -> None:
+        """Stop the engine and start it again."""
+        self.run_worker(self.app.restart_engine(), group="engine-restart", exclusive=True)
+
+    def action_stop(self) -> None:
+        """Stop the engine."""
+        self.app.action_stop_engine()
+
+    def action_start(self) -> None:
+        """Start the engine."""
+        self.app.action_start_engine()
+
+    def action_verify(self) -> None:
+        """Prove every optimisation again."""
+        self.run_worker(self.app.verify(), group="verify", exclusive=True)

@@ -1,0 +1,234 @@
+"""Paints a part of Markdown as lines."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from markdown_it.tree import SyntaxTreeNode
+from rich.segment import Segment
+from rich.style import Style
+
+from app.tui.glyphs import Glyphs
+from app.tui.palette import Palette
+from app.tui.transcript.code import paint_code
+from app.tui.transcript.lines import Line, Run, wrap
+from app.tui.transcript.split import Part, parser
+from app.tui.transcript.table import paint_table
+
+PROSE = 100
+"""Prose is wrapped at so many cells even where there is more room: longer rows are hard to read."""
+_URL = re.compile(r"https?://[^\s<>\"'`)\]}，。；、）】]+")
+_TASK = re.compile(r"\[([ xX])\] ")
+_SAFE_LINK = re.compile(r"(https?://|mailto:)[\x21-\x7e]+", re.IGNORECASE)
+
+
+class Painter:
+    """Paints at one width with one palette. `references` are link definitions of the whole text."""
+
+    def __init__(
+        self, width: int, palette: Palette, glyphs: Glyphs, references: dict[str, Any] | None = None
+    ) -> None:
+        self.width = width
+        self.palette = palette
+        self.glyphs = glyphs
+        self.references = references if references is not None else {}
+
+    def part(self, part: Part) -> list[Line]:
+        """The part's lines, an empty one first where a gap belongs."""
+        # A copy: painting must not define links, cutting the text does.
+        tokens = parser().parse(part.source, {"references": dict(self.references)})
+        root = SyntaxTreeNode(tokens)
+        lines: list[Line] = []
+        for number, node in enumerate(root.children):
+            if number or (part.gap and not part.continues):
+                lines.append(self._empty(()))
+            if node.type == "fence":
+                lines += self._code(node, (), part.continues, part.cut)
+            elif node.type == "table":
+                lines += self._table(node, (), part.continues)
+            elif part.kind == "item" and node.type in ("bullet_list", "ordered_list"):
+                lines += self._list(node, (), part.number)
+            else:
+                lines += self._block(node, (), ())
+        return lines
+
+    def _empty(self, lead: Sequence[Run]) -> Line:
+        return Line([Segment(text, style) for text, style in lead], gutter=sum(map(_length, lead)))
+
+    def _blocks(
+        self, nodes: Sequence[SyntaxTreeNode], first: Sequence[Run], rest: Sequence[Run]
+    ) -> list[Line]:
+        """Blocks inside a container: an empty row between two only where the source has one."""
+        lines: list[Line] = []
+        end: int | None = None
+        for node in nodes:
+            if end is not None and node.map and node.map[0] > end:
+                lines.append(self._empty(rest))
+            lines += self._block(node, rest if lines else first, rest)
+            end = _last_line(node)
+        return lines or [self._empty(first)]
+
+    def _block(  # noqa: PLR0911  (one return per kind of block)
+        self, node: SyntaxTreeNode, first: Sequence[Run], rest: Sequence[Run]
+    ) -> list[Line]:
+        palette = self.palette
+        match node.type:
+            case "paragraph":
+                return self._prose(self._inline(node, palette.text), first, rest)
+            case "heading":
+                style = palette.heading
+                if node.tag == "h1":
+                    style += Style(underline=True)
+                elif node.tag not in ("h2", "h3"):
+                    style = palette.strong
+                return self._prose(self._inline(node, style), first, rest)
+            case "bullet_list" | "ordered_list":
+                return self._list(node, first, None, rest)
+            case "blockquote":
+                bar = [(f"{self.glyphs.quote} ", palette.accent)]
+                return self._blocks(node.children, [*first, *bar], [*rest, *bar])
+            case "fence" | "code_block":
+                lines = self._code(node, rest)
+                if first != rest:  # a bullet stands on its own row before code
+                    lines.insert(0, self._empty(first))
+                return lines
+            case "table":
+                return self._table(node, rest)
+            case "hr":
+                room = min(self.width, PROSE) - sum(len(text) for text, _ in first)
+                return wrap([(self.glyphs.rule * max(3, room), palette.rule)], self.width, first)
+            case _:
+                text = node.content.rstrip("\n") if node.content else ""
+                return self._prose([(text, palette.muted)], first, rest)
+
+    def _prose(self, runs: Sequence[Run], first: Sequence[Run], rest: Sequence[Run]) -> list[Line]:
+        return wrap(runs, min(self.width, PROSE), first, rest)
+
+    def _list(
+        self,
+        node: SyntaxTreeNode,
+        first: Sequence[Run],
+        number: int | None,
+        rest: Sequence[Run] = (),
+    ) -> list[Line]:
+        ordered = node.type == "ordered_list"
+        if number is None:
+            number = int(node.attrs.get("start", 1))
+        widest = len(str(number + len(node.children) - 1))
+        lines: list[Line] = []
+        end: int | None = None
+        for item in node.children:
+            mark = f"{number:>{widest}}. " if ordered else f"{self.glyphs.bullet} "
+            if end is not None and item.map and item.map[0] > end:
+                lines.append(self._empty(rest))
+            lead = rest if lines else (first or rest)
+            lines += self._blocks(
+                item.children,
+                [*lead, (mark, self.palette.accent)],
+                [*rest, (" " * len(mark), self.palette.text)],
+            )
+            end = _last_line(item)
+            number += 1
+        return lines
+
+    def _code(
+        self,
+        node: SyntaxTreeNode,
+        lead: Sequence[Run],
+        continues: bool = False,
+        cut: bool = False,
+    ) -> list[Line]:
+        language = node.info.split()[0] if node.type == "fence" and node.info.split() else ""
+        code = node.content.rstrip("\n") if not cut else node.content.removesuffix("\n")
+        return paint_code(
+            code, language, self.width, self.palette, lead, top=not continues, bottom=not cut
+        )
+
+    def _table(
+        self, node: SyntaxTreeNode, lead: Sequence[Run], continues: bool = False
+    ) -> list[Line]:
+        rows: list[list[list[Run]]] = []
+        aligns: list[str] = []
+        for row in (row for section in node.children for row in section.children):
+            tint = self.palette.strong if not rows else self.palette.text
+            cells = [self._inline(cell, tint) for cell in row.children]
+            if not rows:
+                styles = [str(cell.attrs.get("style", "")) for cell in row.children]
+                aligns = [style.rpartition(":")[2] for style in styles]
+            rows.append(cells)
+        return paint_table(rows, aligns, self.width, self.palette, self.glyphs, lead, not continues)
+
+    def _inline(self, node: SyntaxTreeNode, style: Style) -> list[Run]:
+        runs: list[Run] = []
+        for inline in node.children:
+            self._walk(inline.children, style, runs)
+        if runs and (task := _TASK.match(runs[0][0])) and node.parent:
+            done = task[1] != " "
+            sign = self.glyphs.checked if done else self.glyphs.unchecked
+            tint = self.palette.good if done else self.palette.muted
+            runs[0:1] = [(f"{sign} ", tint), (runs[0][0][task.end() :], runs[0][1])]
+        return runs
+
+    def _walk(self, nodes: Sequence[SyntaxTreeNode], style: Style, runs: list[Run]) -> None:
+        for node in nodes:
+            match node.type:
+                case "text":
+                    runs += self._bare_links(node.content, style)
+                case "softbreak" | "hardbreak":  # models break lines where they mean it
+                    runs.append(("\n", style))
+                case "code_inline":
+                    runs.append((node.content, self.palette.code))
+                case "strong":
+                    self._walk(node.children, style + Style(bold=True), runs)
+                case "em":
+                    self._walk(node.children, style + Style(italic=True), runs)
+                case "s":
+                    self._walk(node.children, style + Style(strike=True), runs)
+                case "link":
+                    self._link(node, runs)
+                case "image":
+                    alt = node.content or "image"
+                    runs.append((f"[{alt}]", self.palette.muted))
+                    self._target(str(node.attrs.get("src", "")), alt, runs)
+                case "html_inline" if re.fullmatch(r"<br\s*/?>", node.content, re.IGNORECASE):
+                    runs.append(("\n", style))
+                case _:
+                    runs.append((node.content, self.palette.muted))
+
+    def _link(self, node: SyntaxTreeNode, runs: list[Run]) -> None:
+        target = str(node.attrs.get("href", ""))
+        inner: list[Run] = []
+        self._walk(node.children, self.palette.link, inner)
+        text = "".join(run[0] for run in inner)
+        link = Style(link=target) if _SAFE_LINK.fullmatch(target) else Style()
+        runs += [(piece, style + link) for piece, style in inner]
+        self._target(target, text, runs)
+
+    def _target(self, target: str, text: str, runs: list[Run]) -> None:
+        """Where a link leads, where its text does not say so: nobody clicks blindly."""
+        if target and target.removeprefix("mailto:") != text:
+            runs.append((f" ({target})", self.palette.muted))
+
+    def _bare_links(self, text: str, style: Style) -> list[Run]:
+        runs: list[Run] = []
+        at = 0
+        for url in _URL.finditer(text):
+            address = url.group().rstrip(".,:;!?")
+            runs.append((text[at : url.start()], style))
+            link = Style(link=address) if _SAFE_LINK.fullmatch(address) else Style()
+            runs.append((address, self.palette.link + link))
+            at = url.start() + len(address)
+        runs.append((text[at:], style))
+        return [run for run in runs if run[0]]
+
+
+def _length(run: Run) -> int:
+    return len(run[0])
+
+
+def _last_line(node: SyntaxTreeNode) -> int | None:
+    """The line after the node's last line that is not empty; a list item's map covers the empty
+    lines after it, its last block's does not."""
+    while node.children and node.type in ("bullet_list", "ordered_list", "list_item"):
+        node = node.children[-1]
+    return node.map[1] if node.map else None

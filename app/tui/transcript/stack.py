@@ -1,0 +1,143 @@
+"""Blocks of lines on top of one another: which one is at a row, what to paint first."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from app.tui.glyphs import UNICODE, Glyphs
+from app.tui.palette import Palette, unstyled
+from app.tui.transcript.lines import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """All that painting depends on besides the text. Compared by identity where it matters."""
+
+    width: int = 80
+    palette: Palette = field(default_factory=unstyled)
+    glyphs: Glyphs = UNICODE
+
+
+class Block:
+    """Lines that are painted on demand and kept until the look changes."""
+
+    __slots__ = ("_estimate", "_look", "_paint", "lines", "owner")
+
+    def __init__(
+        self, paint: Callable[[Look], list[Line]], owner: object = None, length: int = 80
+    ) -> None:
+        self._paint = paint
+        self._look: Look | None = None
+        self._estimate = max(1, length // 60)
+        self.lines: list[Line] = []
+        self.owner = owner
+
+    def is_fresh(self, look: Look) -> bool:
+        return self._look is look
+
+    @property
+    def is_invalid(self) -> bool:
+        """What it shows changed since it was painted, or it never was."""
+        return self._look is None
+
+    def painted(self, look: Look) -> list[Line]:
+        """The lines in this look."""
+        if self._look is not look:
+            self.lines = self._paint(look)
+            self._look = look
+        return self.lines
+
+    def invalidate(self) -> None:
+        """What it shows has changed."""
+        self._look = None
+
+    @property
+    def height(self) -> int:
+        """Rows; an estimate before the first painting, the last painting's while it is stale."""
+        return len(self.lines) if self.lines or self._look else self._estimate
+
+
+class Stack:
+    """Blocks in order with their rows. Work done follows what changes, not what is there."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self._tops: list[int] = [0]
+
+    @property
+    def height(self) -> int:
+        return self._tops[-1]
+
+    def splice(self, start: int, stop: int, blocks: Sequence[Block]) -> None:
+        """Put `blocks` in place of those from index `start` to before `stop`."""
+        self.blocks[start:stop] = blocks
+        self.measure(start)
+
+    def measure(self, start: int = 0) -> None:
+        """Take the heights of the blocks from index `start` on again."""
+        del self._tops[start + 1 :]
+        top = self._tops[-1]
+        for block in self.blocks[start:]:
+            top += block.height
+            self._tops.append(top)
+
+    def top(self, index: int) -> int:
+        """The row at which block `index` starts; that of the end for one past the last."""
+        return self._tops[index]
+
+    def index_at(self, row: int) -> int:
+        """The block that shows `row`; rows outside give the nearest block, -1 if there is none."""
+        found = bisect_right(self._tops, row) - 1
+        return min(max(0, found), len(self.blocks) - 1)
+
+    def line(self, row: int) -> Line | None:
+        """The line at `row` as last painted."""
+        if not 0 <= row < self.height:
+            return None
+        index = self.index_at(row)
+        lines = self.blocks[index].lines
+        offset = row - self._tops[index]
+        return lines[offset] if offset < len(lines) else None
+
+    def paint(self, top: int, bottom: int, look: Look) -> int:
+        """Paint the stale blocks that touch the rows [top, bottom).
+
+        Returns by how many rows the blocks above `top` grew, so that a view can stay where it is.
+        """
+        grown = 0
+        index = self.index_at(top)
+        while 0 <= index < len(self.blocks) and self._tops[index] < bottom + grown:
+            block = self.blocks[index]
+            if not block.is_fresh(look):
+                before = block.height
+                block.painted(look)
+                if change := block.height - before:
+                    self.measure(index)
+                    if self._tops[index] + before <= top:
+                        grown += change
+            index += 1
+        return grown
+
+    def paint_some(self, look: Look, first: int, is_enough: Callable[[], bool]) -> tuple[bool, int]:
+        """Paint stale blocks until `is_enough`, those from index `first` on before the others.
+
+        Returns whether some are left, and by how many rows the blocks before `first` grew.
+        """
+        grown = 0
+        lowest: int | None = None
+        left = False
+        for index in [*range(first, len(self.blocks)), *reversed(range(first))]:
+            block = self.blocks[index]
+            if block.is_fresh(look):
+                continue
+            if is_enough():
+                left = True
+                break
+            before = block.height
+            block.painted(look)
+            if change := block.height - before:
+                lowest = index if lowest is None else min(lowest, index)
+                grown += change if index < first else 0
+        if lowest is not None:
+            self.measure(lowest)
+        return left, grown

@@ -1,0 +1,294 @@
+"""The transcript: one widget that draws the whole conversation line by line."""
+
+import time
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.timer import Timer
+
+from app.tui.glyphs import UNICODE, Glyphs
+from app.tui.palette import Palette, derive
+from app.tui.transcript.entries import Entry, NoteEntry, Reply, UserEntry
+from app.tui.transcript.lines import Line, copy_text
+from app.tui.transcript.stack import Look, Stack
+
+FLUSH_S = 0.05
+"""Text that arrives within so many seconds is painted together."""
+SLICE_S = 0.008
+"""How long the background painting after a resize may hold the UI at a time, in seconds."""
+
+
+class Transcript(ScrollView, can_focus=True):
+    """Entries on top of one another, scrolled as one.
+
+    It follows its end until the user scrolls up, and again once they come back to the end.
+    """
+
+    ALLOW_SELECT = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("t", "toggle_thinking", "Thinking", show=False),
+        Binding("j", "scroll_down", "Down", show=False),
+        Binding("k", "scroll_up", "Up", show=False),
+        Binding("g", "scroll_home", "Top", show=False),
+        Binding("G", "scroll_end", "End", show=False),
+    ]
+
+    follows: var[bool] = var(True)
+    """Whether the view stays at the end as text arrives."""
+
+    class Behind(Message):
+        """There is (or no longer is) something new below what is visible."""
+
+        def __init__(self, is_behind: bool) -> None:
+            super().__init__()
+            self.is_behind = is_behind
+
+    def __init__(self, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.glyphs = glyphs
+        self.entries: list[Entry] = []
+        self._stack = Stack()
+        self._placed: dict[Entry, int] = {}
+        self._look = Look(glyphs=glyphs)
+        self._flush_timer: Timer | None = None
+        self._idle_timer: Timer | None = None
+        self._is_behind = False
+
+    # What is shown
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry at the end and go there."""
+        self.follows = True
+        self.insert(len(self.entries), entry)
+
+    def insert(self, index: int, entry: Entry) -> None:
+        """Put an entry before the one at `index`."""
+        self.entries.insert(index, entry)
+        self._placed[entry] = 0
+        self.flush()
+
+    def take_away(self, entry: Entry) -> None:
+        """Take an entry away."""
+        index = self.entries.index(entry)
+        first = sum(self._placed[each] for each in self.entries[:index])
+        self._stack.splice(first, first + self._placed.pop(entry), [])
+        del self.entries[index]
+        self._settle()
+
+    def clear(self) -> None:
+        """Show nothing."""
+        while self.entries:
+            self.take_away(self.entries[-1])
+
+    @property
+    def last_reply(self) -> Reply | None:
+        return next((e for e in reversed(self.entries) if isinstance(e, Reply)), None)
+
+    def touch(self) -> None:
+        """Something changed: it is painted soon, together with what changes until then."""
+        if self._flush_timer is None:
+            self._flush_timer = self.set_timer(FLUSH_S, self.flush)
+
+    def flush(self) -> None:
+        """Paint what changed now."""
+        if self._flush_timer is not None:
+            self._flush_timer.stop()
+            self._flush_timer = None
+        first = 0
+        for entry in self.entries:
+            placed = self._placed[entry]
+            entry.refresh()
+            shown = self._stack.blocks[first : first + placed]
+            same = 0
+            for old, new in zip(shown, entry.blocks, strict=False):
+                if old is not new or new.is_invalid:
+                    break
+                same += 1
+            if same < max(placed, len(entry.blocks)):
+                # What just changed is small; painting it now gives its true height.
+                for block in entry.blocks[same:][-8:]:
+                    block.painted(self._look)
+                self._stack.splice(first + same, first + placed, entry.blocks[same:])
+                self._placed[entry] = len(entry.blocks)
+            first += len(entry.blocks)
+        self._settle()
+
+    # Where it stands
+
+    def _settle(self) -> None:
+        """Paint what is visible and bring the scroll range up to date."""
+        if not self.is_mounted or not self.size.height:
+            return
+        height = self.size.height
+        for _ in range(3):  # painting may bring other blocks into view
+            top = self._end if self.follows else round(self.scroll_y)
+            grown = self._stack.paint(max(0, top), top + height, self._look)
+            if self.follows:
+                continue
+            if grown:
+                self.set_reactive(ScrollView.scroll_y, self.scroll_y + grown)
+                self.set_reactive(ScrollView.scroll_target_y, self.scroll_y)
+        self.virtual_size = Size(self._width, self._stack.height)
+        if self.follows:
+            self.scroll_to(y=self._end, animate=False, force=True, immediate=True)
+        self._tell_behind()
+        self.refresh()
+
+    @property
+    def _width(self) -> int:
+        """Columns beside the scroll bar."""
+        return self.scrollable_content_region.width
+
+    @property
+    def _end(self) -> int:
+        return max(0, self._stack.height - self.size.height)
+
+    def _tell_behind(self) -> None:
+        is_behind = not self.follows and self.scroll_y < self._end
+        if is_behind != self._is_behind:
+            self._is_behind = is_behind
+            self.post_message(self.Behind(is_behind))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) == round(new_value):
+            return
+        at_end = new_value >= self._end
+        if at_end != self.follows and not (self.follows and new_value > old_value):
+            self.follows = at_end
+        if not self.follows:
+            self._settle()
+        self._tell_behind()
+
+    def _change_look(self) -> None:
+        palette = self._palette()
+        width = self._width
+        if not width:
+            return
+        anchor = None if self.follows else self._anchor()
+        self._look = Look(width, palette, self.glyphs)
+        self._settle()
+        if anchor is not None:
+            self._go_to(anchor)
+        if self._idle_timer is None:
+            self._idle_timer = self.set_interval(2 * SLICE_S, self._paint_slice)
+
+    def _palette(self) -> Palette:
+        return derive(self.app.current_theme)
+
+    def _anchor(self) -> tuple[int, float]:
+        """The block at the top of the view, and how much of it is above."""
+        row = round(self.scroll_y)
+        index = self._stack.index_at(row)
+        if index < 0:
+            return 0, 0.0
+        above = row - self._stack.top(index)
+        return index, above / max(1, self._stack.blocks[index].height)
+
+    def _go_to(self, anchor: tuple[int, float]) -> None:
+        index, share = anchor
+        if not 0 <= index < len(self._stack.blocks):
+            return
+        block = self._stack.blocks[index]
+        row = self._stack.top(index) + round(share * block.height)
+        self.scroll_to(y=row, animate=False, force=True, immediate=True)
+
+    def _paint_slice(self) -> None:
+        """Paint some of what a new width left stale, beginning at what is visible."""
+        until = time.perf_counter() + SLICE_S
+        first = max(0, self._stack.index_at(round(self.scroll_y)))
+        left, grown = self._stack.paint_some(self._look, first, lambda: time.perf_counter() > until)
+        if grown and not self.follows:
+            self.set_reactive(ScrollView.scroll_y, self.scroll_y + grown)
+            self.set_reactive(ScrollView.scroll_target_y, self.scroll_y)
+        if not left and self._idle_timer is not None:
+            self._idle_timer.stop()
+            self._idle_timer = None
+        self._settle()
+
+    # Events
+
+    def on_mount(self) -> None:
+        super().on_mount()  # type: ignore[no-untyped-call]
+        self.app.theme_changed_signal.subscribe(self, lambda _theme: self._change_look())
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self._width != self._look.width or self._look.palette == Look().palette:
+            self._change_look()
+        else:
+            self._settle()
+
+    def on_click(self, event: events.Click) -> None:
+        line = self._stack.line(round(self.scroll_y) + event.y)
+        if line is None or not line.action or self.text_selection is not None:
+            return
+        entry = self._stack.blocks[self._stack.index_at(round(self.scroll_y) + event.y)].owner
+        if isinstance(entry, Entry) and entry.act(line.action):
+            event.stop()
+            self.follows = False
+            self.flush()
+
+    def action_toggle_thinking(self) -> None:
+        """Open or fold the thinking of the last reply that has some."""
+        for entry in reversed(self.entries):
+            if isinstance(entry, Reply) and entry.thinking:
+                entry.toggle_thinking()
+                self.flush()
+                return
+
+    # Drawing
+
+    def render_line(self, y: int) -> Strip:
+        row = round(self.scroll_y) + y
+        line = self._stack.line(row)
+        style = self._look.palette.text
+        width = self._width
+        if line is None:
+            return Strip.blank(width, style)
+        strip = line.strip
+        if (selection := self.text_selection) is not None:
+            strip = self._selected(line, selection.get_span(row))
+        return strip.crop_extend(0, width, style).apply_offsets(0, row)
+
+    def _selected(self, line: Line, span: tuple[int, int] | None) -> Strip:
+        if span is None:
+            return line.strip
+        start, end = span
+        style = self.screen.get_component_rich_style("screen--selection")
+        segments: list[Segment] = []
+        at = 0
+        start = max(start, line.gutter)
+        for text, own, _ in line.segments:
+            length = len(text)
+            left = min(max(start - at, 0), length)
+            right = length if end == -1 else min(max(end - at, left), length)
+            for piece, is_in in ((text[:left], 0), (text[left:right], 1), (text[right:], 0)):
+                if piece:
+                    segments.append(Segment(piece, (own or style) + style if is_in else own))
+            at += length
+        return Strip(segments)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text as it was written: no margins, no breaks where a row was wrapped."""
+        first = selection.start.y if selection.start else 0
+        last = selection.end.y if selection.end else self._stack.height - 1
+        lines: list[Line] = []
+        for row in range(first, min(last, self._stack.height - 1) + 1):
+            block = self._stack.blocks[self._stack.index_at(row)]
+            block.painted(self._look)
+            if (line := self._stack.line(row)) is not None:
+                lines.append(line)
+        start = selection.start.x if selection.start else None
+        end = selection.end.x if selection.end else None
+        return copy_text(lines, start, end), "\n"
+
+
+__all__ = ["Entry", "NoteEntry", "Reply", "Transcript", "UserEntry"]
