@@ -5,6 +5,8 @@ from pathlib import Path
 import platformdirs
 import pytest
 
+pytest_plugins = ["engine_fixtures"]
+
 SMOL = "smollm2-135m"
 
 

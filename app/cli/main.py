@@ -57,11 +57,9 @@ def run(argv: list[str] | None = None) -> NoReturn:
     debug = "--debug" in args
     args = [each for each in args if each != "--debug"]
     try:
-        main.main(args, prog_name="ling-chat", standalone_mode=False)
+        # Without standalone mode, click returns the exit code of a command that chose one.
+        code = main.main(args, prog_name="ling-chat", standalone_mode=False) or 0
         sys.stdout.flush()
-        code = 0
-    except click.exceptions.Exit as done:
-        code = done.exit_code
     except (click.Abort, KeyboardInterrupt):
         code = INTERRUPTED
     except click.ClickException as problem:

@@ -50,8 +50,8 @@ def _hardware() -> Iterator[Finding]:
     yield Finding(
         "hardware",
         Health.GOOD,
-        f"{platform.system()} {platform.machine()}, {machine.free_threads()} free cores,"
-        f" Python {platform.python_version()}",
+        f"{platform.system()} {platform.machine()}, {machine.free_threads()} of {os.cpu_count()}"
+        f" cores free, Python {platform.python_version()}",
     )
     if free < SMALL_MEMORY_BYTES:
         yield Finding(

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from conftest_host import alive, wait_for
+from engine_fixtures import alive, wait_for
 
 from engine_bridge import paths
 from engine_bridge.contract import EngineSpec, EngineState

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import psutil
-from conftest_host import alive
+from engine_fixtures import alive
 
 from engine_bridge.backends.base import Endpoint, Launch
 from engine_bridge.host.process import EngineProcess
