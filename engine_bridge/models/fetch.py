@@ -135,17 +135,22 @@ class _Transfer:
                 if wait is None:
                     break
                 why = "is busy"
-            except _ChangedError:
+            except _ChangedError as error:
+                if not self.have:
+                    raise SourceError("gave a part where the whole was asked for") from error
                 self._start_over()
                 resumed = False
                 continue
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                why = "could not be reached"
+                untrusted = "CERTIFICATE_VERIFY_FAILED" in str(error)
+                why = "has no trusted certificate" if untrusted else "could not be reached"
                 if not heard:
                     raise SourceError(why) from error
             except httpx.TransportError:
                 why = f"broke off after {self.have:,} bytes" if self.have else "does not answer"
                 heard = heard or self.have > 0
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise SourceError("leads nowhere") from error
             failures = 0 if self.have > best else failures + 1
             best = max(best, self.have)
             if failures >= (ATTEMPTS if heard else ATTEMPTS_UNHEARD):

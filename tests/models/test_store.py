@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from file_server import FILE, HUB, FileServer, entry_for, write_gguf, write_registry
+from file_server import FILE, HUB, MIRROR, FileServer, entry_for, write_gguf, write_registry
 
 from engine_bridge import paths
 from engine_bridge.errors import BridgeError, UnavailableError, UsageError
@@ -74,6 +74,11 @@ class TestRegistry:
         with pytest.raises(UsageError, match=complaint) as caught:
             load_registry()
         assert str(file) in caught.value.reason
+
+    @pytest.mark.parametrize("member", ["{x}", "{", "{n.x}", "{0}"])
+    def test_a_template_holds_nothing_but_the_number(self, member: str) -> None:
+        with pytest.raises(ValueError, match=r"only \{n\} may stand in braces"):
+            entry_for(b"x", MIRROR | {"member": member})
 
     def test_a_file_name_cannot_leave_the_folder(self) -> None:
         with pytest.raises(ValueError, match="pattern"):
@@ -271,6 +276,16 @@ def test_installed_lists_what_is_there(tiny: Path) -> None:
     assert [model.name for model in store.installed()] == ["tiny"]
     tiny.write_bytes(b"short")
     assert store.installed() == []
+
+
+def test_a_hash_book_that_cannot_be_written_costs_only_time(
+    home: Path, server: FileServer, body: bytes
+) -> None:
+    (paths.state_dir() / "hashes.new").mkdir()
+    server.hub(body)
+    write_registry(home, entry_for(body))
+    download(load_registry()["tiny"], nothing)
+    assert store.resolve("tiny").sha256
 
 
 def test_a_lost_or_garbled_hash_book_costs_only_time(tiny: Path) -> None:
