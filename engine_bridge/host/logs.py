@@ -1,5 +1,6 @@
 """The engine's own output: kept in a rotated file, its last lines at hand."""
 
+import codecs
 import logging
 import time
 from collections import deque
@@ -21,7 +22,13 @@ class EngineLog:
         self._handler = RotatingFileHandler(
             path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, encoding="utf-8", errors="replace"
         )
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._pending = ""
+        self._secret = ""
+
+    def hide(self, secret: str) -> None:
+        """From now on this text is written as dots: an engine may print its own arguments."""
+        self._secret = secret
 
     def note(self, text: str) -> None:
         """Write a line of the host's own."""
@@ -29,16 +36,19 @@ class EngineLog:
 
     def feed(self, data: bytes) -> list[str]:
         """Take raw output; return the lines it completes."""
-        text = self._pending + data.decode("utf-8", "replace")
+        text = self._pending + self._decoder.decode(data)
         *lines, self._pending = text.replace("\r", "\n").split("\n")
         if len(self._pending) > LONGEST_LINE:
             lines.append(self._pending)
             self._pending = ""
-        lines = [line[:LONGEST_LINE] for line in lines if line.strip()]
+        lines = [self._clean(line) for line in lines if line.strip()]
         for line in lines:
             self.tail.append(line)
             self._write(line)
         return lines
+
+    def _clean(self, line: str) -> str:
+        return (line.replace(self._secret, "•••") if self._secret else line)[:LONGEST_LINE]
 
     def close(self) -> None:
         self._handler.close()

@@ -117,6 +117,7 @@ class Supervisor:
         try:
             for attempt in range(LAUNCH_ATTEMPTS):
                 launch = await self._prepare(backend, spec, story)
+                log.hide(launch.endpoint.api_key)
                 log.note(f"starting {command_line(launch.argv)}")
                 story.launch()
                 story.enter(Phase("starting the engine process"))
