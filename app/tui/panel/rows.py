@@ -1,6 +1,6 @@
 """A widget of a few rows of text that are made for the width they get."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.content import Content
 from textual.geometry import Size
@@ -19,6 +19,30 @@ class Rows(Widget):
 
     def render(self) -> Content:
         return Content("\n").join(self.rows(self.size.width))
+
+
+class Made(Rows):
+    """Rows that somebody else makes."""
+
+    def __init__(self, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._make: Callable[[int], Sequence[Content]] = lambda _width: ()
+
+    def show(self, make: Callable[[int], Sequence[Content]]) -> None:
+        """Show the rows that `make` gives for a width; nothing where it gives none."""
+        self._make = make
+        self.refresh(layout=True)
+
+    def rows(self, width: int) -> Sequence[Content]:
+        return self._make(width)
+
+
+def labelled(label: str, text: str, width: int, column: int = 12, indent: int = 0) -> list[Content]:
+    """A quiet label and its text beside it, wrapped within its own column."""
+    first, *rest = Content(text).wrap(max(8, width - column - indent)) or [Content("")]
+    lead = " " * indent
+    rows = [Content.assemble(lead, (f"{label:<{column}}", "$muted"), first)]
+    return rows + [Content.assemble(lead, " " * column, row) for row in rest]
 
 
 def hanging(text: Content, width: int, indent: int = 2) -> list[Content]:

@@ -13,6 +13,7 @@ from textual.widgets import Footer, Log, Static
 
 from app.tui import figures
 from app.tui.panel.gauges import meter
+from app.tui.panel.rows import Made, hanging, labelled
 from app.tui.panel.switches import proof
 from app.tui.panel.words import USABLE, state_sign, state_text, switch_sign
 from app.tui.plain import one_line
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 TICK_S = 0.5
 LOG_LINES = 2_000
-LABEL = 10
 NARROW = 90
 
 
@@ -52,11 +52,11 @@ class EngineScreen(Screen[None]):
         with Horizontal(id="columns"):
             with VerticalScroll(id="facts"):
                 yield Static("Engine", classes="title")
-                yield Static(id="engine-facts", classes="part")
+                yield Made(id="engine-facts", classes="part")
                 yield Static("Start", classes="title", id="start-title")
-                yield Static(id="phases", classes="part")
+                yield Made(id="phases", classes="part")
                 yield Static("Optimisations", classes="title", id="proofs-title")
-                yield Static(id="proofs", classes="part")
+                yield Made(id="proofs", classes="part")
             yield Log(id="log", max_lines=LOG_LINES)
         yield Footer(show_command_palette=False, compact=True)
 
@@ -70,13 +70,12 @@ class EngineScreen(Screen[None]):
         self.set_class(self.size.width < NARROW, "-narrow")
 
     def _show(self, status: EngineStatus) -> None:
-        self.query_one("#engine-facts", Static).update(self._facts(status))
-        phases = self._phases()
+        phases = self.app.phases.durations()
+        self.query_one("#engine-facts", Made).show(lambda width: self._facts(status, width))
         self.query_one("#start-title").display = self.query_one("#phases").display = bool(phases)
-        self.query_one("#phases", Static).update(phases)
-        proofs = self._proofs(status)
-        self.query_one("#proofs-title").display = bool(proofs)
-        self.query_one("#proofs", Static).update(proofs)
+        self.query_one("#phases", Made).show(lambda _width: _phase_rows(phases))
+        self.query_one("#proofs-title").display = bool(status.optimisations)
+        self.query_one("#proofs", Made).show(lambda width: self._proofs(status, width))
         self.refresh_bindings()
 
     async def _tick(self) -> None:
@@ -89,60 +88,32 @@ class EngineScreen(Screen[None]):
             if lines:
                 self.query_one(Log).write_lines(lines)
 
-    def _facts(self, status: EngineStatus) -> Content:
+    def _facts(self, status: EngineStatus, width: int) -> list[Content]:
         glyphs = self.app.glyphs
         state = Content.assemble(state_sign(status, glyphs, self._frame), " ", state_text(status))
         rows = [state]
         if status.state is EngineState.STARTING and status.fraction is not None:
-            rows.append(meter(status.fraction, 32, glyphs, "$accent"))
+            rows.append(meter(status.fraction, min(32, width), glyphs, "$accent"))
         if status.reason:
-            rows.append(Content.assemble((one_line(status.reason), "$error")))
+            rows += hanging(Content.assemble((one_line(status.reason), "$error")), width)
         if status.cure:
-            rows.append(Content(one_line(status.cure)))
-        memory = status.load.memory_bytes
-        started = time.time() - status.started_at if status.started_at else None
-        context = status.context_tokens
-        facts = {
-            "model": status.model_name,
-            "file": status.model_path,
-            "size": figures.size(status.model_bytes) if status.model_bytes else "",
-            "memory": figures.size(memory) if memory else "",
-            "context": f"{context:,} tokens" if context else "",
-            "threads": str(status.threads or ""),
-            "process": str(status.engine_pid or ""),
-            "address": status.base_url,
-            "started": f"{figures.seconds(started)} ago" if started and started > 0 else "",
-            "start took": figures.seconds(status.start_s) if status.start_s else "",
-            "on quit": "stays" if status.keep else "goes with its last user",
-        }
-        rows += [
-            Content.assemble((f"{key:<{LABEL}} ", "$muted"), one_line(value))
-            for key, value in facts.items()
-            if value
-        ]
-        return Content("\n").join(rows)
+            rows += hanging(Content(one_line(status.cure)), width)
+        for label, value in _known(status):
+            rows += labelled(label, one_line(value), width)
+        return rows
 
-    def _phases(self) -> Content:
-        rows = [
-            Content.assemble((f"{figures.seconds(took):>{LABEL}} ", "$accent"), title)
-            for title, took in self.app.phases.durations()
-        ]
-        return Content("\n").join(rows)
-
-    def _proofs(self, status: EngineStatus) -> Content:
+    def _proofs(self, status: EngineStatus, width: int) -> list[Content]:
         rows: list[Content] = []
         for each in status.optimisations:
             sign, colour = switch_sign(each, self.app.glyphs)
             rows.append(Content.assemble((f"{sign} ", colour), (one_line(each.title), "bold")))
-            rows.append(Content.assemble("  ", (one_line(each.summary), "$muted")))
-            rows += [
-                Content.assemble("  ", (f"{link:<{LABEL}} ", "$muted"), words)
-                for link, words in proof(each)
-            ]
+            rows += hanging(Content.assemble((one_line(each.summary), "$muted")), width)
+            for link, words in proof(each):
+                rows += labelled(link, words, width, indent=2)
             if each.note:
-                rows.append(Content.assemble("  ", one_line(each.note)))
+                rows += labelled("note", one_line(each.note), width, indent=2)
             rows.append(Content(""))
-        return Content("\n").join(rows)
+        return rows
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         is_usable = self.app.status.state in USABLE
@@ -176,3 +147,30 @@ class EngineScreen(Screen[None]):
     def action_verify(self) -> None:
         """Prove every optimisation again."""
         self.run_worker(self.app.verify(), group="verify", exclusive=True)
+
+
+def _known(status: EngineStatus) -> list[tuple[str, str]]:
+    """What is known of the engine, each with its label."""
+    memory, context = status.load.memory_bytes, status.context_tokens
+    started = time.time() - status.started_at if status.started_at else 0.0
+    facts = [
+        ("model", status.model_name),
+        ("file", status.model_path),
+        ("size", figures.size(status.model_bytes) if status.model_bytes else ""),
+        ("memory", figures.size(memory) if memory else ""),
+        ("context", f"{context:,} tokens" if context else ""),
+        ("threads", str(status.threads or "")),
+        ("process", str(status.engine_pid or "")),
+        ("address", status.base_url),
+        ("started", f"{figures.seconds(started)} ago" if started > 0 else ""),
+        ("start took", figures.seconds(status.start_s) if status.start_s else ""),
+        ("on quit", "stays" if status.keep else "goes with its last user"),
+    ]
+    return [(label, value) for label, value in facts if value]
+
+
+def _phase_rows(phases: list[tuple[str, float]]) -> list[Content]:
+    return [
+        Content.assemble((f"{figures.seconds(took):>10} ", "$accent"), title)
+        for title, took in phases
+    ]

@@ -15,15 +15,15 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         (
             ("Enter", "send"),
             ("Ctrl+J, Shift+Enter", "new line"),
-            ("Up, Down", "earlier messages, from the first or last row"),
-            ("Ctrl+U, Ctrl+K", "delete to the start, to the end of the line"),
+            ("Up, Down", "earlier messages"),
+            ("Ctrl+U, Ctrl+K", "delete to the line's start, end"),
             ("Ctrl+Z", "undo"),
         ),
     ),
     (
         "Replies",
         (
-            ("Esc", "stop the reply, or take back a waiting message"),
+            ("Esc", "stop; or take a waiting message back"),
             ("Ctrl+R", "ask again"),
             ("Ctrl+Y", "copy the selection, else the last reply"),
             ("Ctrl+T", "open or fold the thinking"),

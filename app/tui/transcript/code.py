@@ -2,11 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name
-from pygments.token import _TokenType
-from pygments.util import ClassNotFound
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
@@ -14,14 +11,21 @@ from rich.style import Style
 from app.tui.palette import Palette
 from app.tui.transcript.lines import Line, Run, split_lines, wrap
 
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+    from pygments.token import _TokenType
+
 TAB = 4
 USUAL = 100
 """Cells of a block of code on a wide screen, unless its lines need more."""
 
 
 @lru_cache(maxsize=64)
-def lexer_for(language: str) -> Lexer | None:
+def lexer_for(language: str) -> "Lexer | None":
     """The lexer a fence's info string names, None where Pygments knows no such language."""
+    from pygments.lexers import get_lexer_by_name  # not needed for the first frame
+    from pygments.util import ClassNotFound
+
     try:
         return get_lexer_by_name(language.lower(), stripnl=False, ensurenl=False)
     except ClassNotFound:
@@ -36,11 +40,11 @@ def highlight(code: str, language: str, palette: Palette) -> list[Run]:
     return [(text, _style_of(kind, palette)) for kind, text in _tokens(lexer, code) if text]
 
 
-def _tokens(lexer: Lexer, code: str) -> Iterable[tuple[_TokenType, str]]:
+def _tokens(lexer: "Lexer", code: str) -> Iterable["tuple[_TokenType, str]"]:
     return lexer.get_tokens(code)
 
 
-def _style_of(kind: _TokenType, palette: Palette) -> Style:
+def _style_of(kind: "_TokenType", palette: Palette) -> Style:
     name = str(kind).removeprefix("Token.")
     while name:
         if name in palette.tokens:
@@ -75,14 +79,10 @@ def paint_code(
     if code or not lines:
         for source in split_lines(highlight(code.expandtabs(TAB), language, palette)):
             for line in wrap(source, width - 1, margin, margin, gutter):
-                lines.append(_filled(line, width, ground))
+                line.fill(width, ground)
+                lines.append(line)
     if bottom:
-        lines.append(_filled(Line([Segment(text, style) for text, style in lead]), width, ground))
+        last = Line([Segment(text, style) for text, style in lead])
+        last.fill(width, ground)
+        lines.append(last)
     return lines
-
-
-def _filled(line: Line, width: int, ground: Style) -> Line:
-    used = sum(cell_len(segment.text) for segment in line.segments)
-    if used < width:
-        line.segments.append(Segment(" " * (width - used), ground))
-    return line

@@ -61,10 +61,8 @@ class UserEntry(Entry):
             note = [(self.waits, quiet + Style(italic=True))]
             lines += wrap(note, width - 1, bar, bar, gutter=2)
         for line in lines:
-            used = line.strip.cell_length
-            line.segments.append(Segment(" " * max(0, width - used), palette.user))
-            line._strip = None
-        return [Line([]), *lines, Line([])]
+            line.fill(width, palette.user)
+        return [Line([]), *lines]
 
 
 class NoteEntry(Entry):
@@ -76,7 +74,7 @@ class NoteEntry(Entry):
         self.blocks = [Block(self._paint, self)]
 
     def _paint(self, look: Look) -> list[Line]:
-        return [*_note(self.text, self.cure, self.is_bad, look), Line([])]
+        return [Line([]), *_note(self.text, self.cure, self.is_bad, look)]
 
 
 def _note(text: str, cure: str, is_bad: bool, look: Look) -> list[Line]:
@@ -131,16 +129,11 @@ class _Stream:
             room = max(8, look.width - 2 * MARGIN)
             painter = Painter(room, palette, look.glyphs, self._splitter.references)
             lines = [line for part in parts for line in painter.part(part)]
-            return [_indented(line, palette.text) for line in lines]
+            for line in lines:
+                line.indent(" " * MARGIN, palette.text)
+            return lines
 
         return Block(paint, self._owner, sum(len(part.source) for part in parts))
-
-
-def _indented(line: Line, style: Style) -> Line:
-    line.segments.insert(0, Segment(" " * MARGIN, style))
-    line.gutter += MARGIN
-    line._strip = None
-    return line
 
 
 class Reply(Entry):
@@ -245,18 +238,18 @@ class Reply(Entry):
             text += f" {look.glyphs.dot} {self.thinking_tokens:,} tok"
         style = look.palette.muted
         line = Line([Segment(f"  {sign} {text}", style)], gutter=MARGIN, action="fold")
-        return [line]
+        return [Line([]), line]
 
     def _paint_tail(self, look: Look) -> list[Line]:
         lines: list[Line] = []
         room = min(look.width, PROSE)
         lead = [(" " * MARGIN, look.palette.muted)]
         if self.activity:
-            lines += wrap([(self.activity, look.palette.muted)], room, lead, lead)
+            lines += [Line([]), *wrap([(self.activity, look.palette.muted)], room, lead, lead)]
         if self.reason:
             lines += [Line([]), *_note(self.reason, self.cure, self.is_bad, look)]
         if self.timings and (figures := reply_line(self.timings, look.glyphs.dot)):
             style = look.palette.muted
             gutter = MARGIN + len(figures)  # figures are not part of what was said
             lines += [Line([]), *wrap([(figures, style)], look.width, lead, lead, gutter)]
-        return [*lines, Line([])]
+        return lines

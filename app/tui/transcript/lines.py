@@ -39,6 +39,8 @@ class Line:
     joint: str | None = None
     """None at the end of a line of the source; else what the wrap took out between this row and
     the next, which a selection puts back."""
+    end: int | None = None
+    """Where filling begins that a selection leaves out, in characters; None where there is none."""
     action: str = ""
     """What a click on the row asks of its message."""
     _strip: Strip | None = field(default=None, repr=False)
@@ -52,6 +54,22 @@ class Line:
     @property
     def text(self) -> str:
         return "".join(segment.text for segment in self.segments)
+
+    def indent(self, text: str, style: Style) -> None:
+        """Put decoration before the row."""
+        self.segments.insert(0, Segment(text, style))
+        self.gutter += len(text)
+        if self.end is not None:
+            self.end += len(text)
+        self._strip = None
+
+    def fill(self, width: int, style: Style) -> None:
+        """Make the row `width` cells wide."""
+        missing = width - sum(cell_len(segment.text) for segment in self.segments)
+        if missing > 0:
+            self.end = len(self.text)
+            self.segments.append(Segment(" " * missing, style))
+            self._strip = None
 
 
 def break_points(text: str, width: int) -> list[tuple[int, int]]:
@@ -163,7 +181,7 @@ def copy_text(lines: Sequence[Line], start: int | None, end: int | None) -> str:
     for number, line in enumerate(lines):
         left = start if number == 0 and start is not None else 0
         right = end if number == len(lines) - 1 and end is not None else None
-        text = line.text[max(left, line.gutter) : right]
+        text = line.text[: line.end][max(left, line.gutter) : right]
         is_last = number == len(lines) - 1
         if line.joint is not None and not is_last:
             out.append(text + line.joint)

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from markdown_it.tree import SyntaxTreeNode
 from rich.segment import Segment
 from rich.style import Style
 
@@ -14,6 +13,9 @@ from app.tui.transcript.code import paint_code
 from app.tui.transcript.lines import Line, Run, wrap
 from app.tui.transcript.split import Part, parser
 from app.tui.transcript.table import paint_table
+
+if TYPE_CHECKING:
+    from markdown_it.tree import SyntaxTreeNode
 
 PROSE = 100
 """Prose is wrapped at so many cells even where there is more room: longer rows are hard to read."""
@@ -35,6 +37,8 @@ class Painter:
 
     def part(self, part: Part) -> list[Line]:
         """The part's lines, an empty one first where a gap belongs."""
+        from markdown_it.tree import SyntaxTreeNode  # not needed for the first frame
+
         # A copy: painting must not define links, cutting the text does.
         tokens = parser().parse(part.source, {"references": dict(self.references)})
         root = SyntaxTreeNode(tokens)
@@ -56,7 +60,7 @@ class Painter:
         return Line([Segment(text, style) for text, style in lead], gutter=sum(map(_length, lead)))
 
     def _blocks(
-        self, nodes: Sequence[SyntaxTreeNode], first: Sequence[Run], rest: Sequence[Run]
+        self, nodes: Sequence["SyntaxTreeNode"], first: Sequence[Run], rest: Sequence[Run]
     ) -> list[Line]:
         """Blocks inside a container: an empty row between two only where the source has one."""
         lines: list[Line] = []
@@ -69,7 +73,7 @@ class Painter:
         return lines or [self._empty(first)]
 
     def _block(  # noqa: PLR0911  (one return per kind of block)
-        self, node: SyntaxTreeNode, first: Sequence[Run], rest: Sequence[Run]
+        self, node: "SyntaxTreeNode", first: Sequence[Run], rest: Sequence[Run]
     ) -> list[Line]:
         palette = self.palette
         match node.type:
@@ -106,7 +110,7 @@ class Painter:
 
     def _list(
         self,
-        node: SyntaxTreeNode,
+        node: "SyntaxTreeNode",
         first: Sequence[Run],
         number: int | None,
         rest: Sequence[Run] = (),
@@ -133,7 +137,7 @@ class Painter:
 
     def _code(
         self,
-        node: SyntaxTreeNode,
+        node: "SyntaxTreeNode",
         lead: Sequence[Run],
         continues: bool = False,
         cut: bool = False,
@@ -145,7 +149,7 @@ class Painter:
         )
 
     def _table(
-        self, node: SyntaxTreeNode, lead: Sequence[Run], continues: bool = False
+        self, node: "SyntaxTreeNode", lead: Sequence[Run], continues: bool = False
     ) -> list[Line]:
         rows: list[list[list[Run]]] = []
         aligns: list[str] = []
@@ -158,7 +162,7 @@ class Painter:
             rows.append(cells)
         return paint_table(rows, aligns, self.width, self.palette, self.glyphs, lead, not continues)
 
-    def _inline(self, node: SyntaxTreeNode, style: Style) -> list[Run]:
+    def _inline(self, node: "SyntaxTreeNode", style: Style) -> list[Run]:
         runs: list[Run] = []
         for inline in node.children:
             self._walk(inline.children, style, runs)
@@ -169,7 +173,7 @@ class Painter:
             runs[0:1] = [(f"{sign} ", tint), (runs[0][0][task.end() :], runs[0][1])]
         return runs
 
-    def _walk(self, nodes: Sequence[SyntaxTreeNode], style: Style, runs: list[Run]) -> None:
+    def _walk(self, nodes: Sequence["SyntaxTreeNode"], style: Style, runs: list[Run]) -> None:
         for node in nodes:
             match node.type:
                 case "text":
@@ -195,7 +199,7 @@ class Painter:
                 case _:
                     runs.append((node.content, self.palette.muted))
 
-    def _link(self, node: SyntaxTreeNode, runs: list[Run]) -> None:
+    def _link(self, node: "SyntaxTreeNode", runs: list[Run]) -> None:
         target = str(node.attrs.get("href", ""))
         inner: list[Run] = []
         self._walk(node.children, self.palette.link, inner)
@@ -226,7 +230,7 @@ def _length(run: Run) -> int:
     return len(run[0])
 
 
-def _last_line(node: SyntaxTreeNode) -> int | None:
+def _last_line(node: "SyntaxTreeNode") -> int | None:
     """The line after the node's last line that is not empty; a list item's map covers the empty
     lines after it, its last block's does not."""
     while node.children and node.type in ("bullet_list", "ordered_list", "list_item"):

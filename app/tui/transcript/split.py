@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 LONGEST = 3_000
 """Characters after which even an unfinished block is cut, so that the live rest stays small."""
@@ -41,14 +42,18 @@ _START = Part("")
 
 
 @lru_cache(maxsize=1)
-def parser() -> MarkdownIt:
+def parser() -> "MarkdownIt":
     """CommonMark with tables and strikethrough."""
+    from markdown_it import MarkdownIt  # not needed for the first frame
+
     return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 @lru_cache(maxsize=1)
-def _outline() -> MarkdownIt:
+def _outline() -> "MarkdownIt":
     """The same grammar, blocks only."""
+    from markdown_it import MarkdownIt
+
     return MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable(["inline"])
 
 
@@ -64,7 +69,7 @@ class _Unit:
     markup: str = ""
 
 
-def _units(tokens: list[Token], carried: Part) -> list[_Unit]:
+def _units(tokens: "list[Token]", carried: Part) -> list[_Unit]:
     units: list[_Unit] = []
     number: int | None = None
     for token in tokens:
