@@ -14,7 +14,7 @@ class _Frozen(BaseModel):
 
 
 class EngineSpec(_Frozen):
-    """What the user wants to run. Two specs that are equal need no restart."""
+    """What the user wants to run. What it leaves open is as in the engine that runs already."""
 
     backend: str = "llamacpp"
     model: str = ""

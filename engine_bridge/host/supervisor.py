@@ -42,12 +42,15 @@ class Supervisor:
         self._backend: Backend | None = None
 
     async def start(self, spec: EngineSpec) -> None:
-        """Run this engine. An equal one that lives is left alone; another one makes way.
+        """Run this engine. One that lives and satisfies the spec is left alone; another one
+        makes way.
 
         Raises UsageError for an unknown backend; anything later shows in `status`.
         """
         async with self._order:
-            if spec == self.status.spec and self.status.state in ALIVE:
+            if self.status.spec is not None:
+                spec = _completed(spec, self.status.spec)
+            if self.status.state in ALIVE and _satisfies(self.status, spec):
                 return
             backend = backend_named(spec.backend)
             before = self.status.spec if self.status.state in ALIVE else None
@@ -302,6 +305,33 @@ async def _answers(backend: Backend, launch: Launch, process: EngineProcess) -> 
             return False
         await asyncio.sleep(READY_POLL_S)
     return True
+
+
+def _completed(spec: EngineSpec, last: EngineSpec) -> EngineSpec:
+    """What a spec leaves open is as in the last one of the same backend: who names no model
+    shares the one that runs, and a switch flipped there keeps it."""
+    if spec.backend != last.backend:
+        return spec
+    return spec.model_copy(
+        update={
+            "model": spec.model or last.model,
+            "context_tokens": spec.context_tokens or last.context_tokens,
+            "optimisations": {**last.optimisations, **spec.optimisations},
+        }
+    )
+
+
+def _satisfies(status: EngineStatus, spec: EngineSpec) -> bool:
+    """Whether the running engine is what the (completed) spec asks for."""
+    requested = {each.id: each.requested for each in status.optimisations}
+    running = status.spec
+    return running is not None and running == spec.model_copy(
+        update={
+            "optimisations": running.optimisations
+            if all(requested.get(id_, on) == on for id_, on in spec.optimisations.items())
+            else spec.optimisations
+        }
+    )
 
 
 def _switched(before: EngineSpec | None, after: EngineSpec) -> list[str]:

@@ -211,6 +211,20 @@ async def test_another_spec_restarts_and_an_equal_one_does_not(host_home, spec):
         assert ngram.last_change_s > 0
 
 
+async def test_who_names_no_model_shares_the_one_that_runs(host_home, spec):
+    async with running(spec) as engine:
+        other = await HostedEngine.open()
+        await other.start(EngineSpec(optimisations={"ngram": True}))
+        status = await wait_until_ready(other)
+        first = status.engine_pid
+        assert first == engine.status.engine_pid
+        await other.start(EngineSpec(optimisations={"ngram": False}))
+        status = await wait_until_ready(other)
+        assert status.engine_pid != first
+        assert status.model_path == spec.model
+        await other.close()
+
+
 async def test_a_stop_during_the_start_leaves_nothing(host_home, spec):
     engine = await HostedEngine.open()
     await engine.start(spec)
