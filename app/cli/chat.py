@@ -24,7 +24,7 @@ def chat(
     from app.core.spec import wanted
     from engine_bridge.errors import UsageError
 
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not (all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr))):
         raise UsageError(
             "The app needs a terminal.", "Use `ling-chat ask` for pipes, or run it in a terminal."
         )
