@@ -17,7 +17,7 @@ class Composer(TextArea):
     """Grows with what is typed, up to a third of the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send", priority=True),
+        Binding("enter", "send", "Send"),
         Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", key_display="^j"),
         Binding("up", "up", "Previous message", show=False),
         Binding("down", "down", "Next message", show=False),
@@ -110,6 +110,13 @@ class Composer(TextArea):
         self._at = at
         self.put(self._sent[at] if at < len(self._sent) else self._draft)
         return True
+
+    async def _on_key(self, event: events.Key) -> None:
+        # Not a priority binding: that would overtake keys typed before it and send half a line.
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            self.action_send()
 
     async def _on_paste(self, event: events.Paste) -> None:
         event.prevent_default()
