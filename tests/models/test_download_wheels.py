@@ -19,7 +19,7 @@ from engine_bridge.errors import UnavailableError
 from engine_bridge.models.download import download
 
 
-def test_parts_are_joined_in_order(self, home: Path, server: FileServer, body: bytes) -> None:
+def test_parts_are_joined_in_order(home: Path, server: FileServer, body: bytes) -> None:
     serve_parts(server, body)
     phases = Phases()
     assert download(entry_for(body, MIRROR), phases).read_bytes() == body
@@ -30,7 +30,7 @@ def test_parts_are_joined_in_order(self, home: Path, server: FileServer, body: b
 
 
 def test_a_stopped_one_goes_on_at_its_part_and_byte(
-    self, home: Path, server: FileServer, body: bytes
+    home: Path, server: FileServer, body: bytes
 ) -> None:
     paths = serve_parts(server, body)
     stop_half_way(entry_for(body, MIRROR))
@@ -41,7 +41,7 @@ def test_a_stopped_one_goes_on_at_its_part_and_byte(
 
 
 def test_half_a_part_that_a_crash_left_is_cut_off(
-    self, home: Path, server: FileServer, body: bytes
+    home: Path, server: FileServer, body: bytes
 ) -> None:
     paths = serve_parts(server, body)
     stop_half_way(entry_for(body, MIRROR))
@@ -52,7 +52,7 @@ def test_half_a_part_that_a_crash_left_is_cut_off(
 
 
 def test_a_joined_part_that_rotted_is_made_again(
-    self, home: Path, server: FileServer, body: bytes
+    home: Path, server: FileServer, body: bytes
 ) -> None:
     serve_parts(server, body)
     stop_half_way(entry_for(body, MIRROR))
@@ -61,7 +61,7 @@ def test_a_joined_part_that_rotted_is_made_again(
     assert download(entry_for(body, MIRROR), Phases()).read_bytes() == body
 
 
-def test_a_wheel_unlike_its_listing_is_refused(self, server: FileServer, body: bytes) -> None:
+def test_a_wheel_unlike_its_listing_is_refused(server: FileServer, body: bytes) -> None:
     paths = serve_parts(server, body)
     good = server.files[paths[1]].body
     server.files[paths[1]].body = good[:-1] + bytes([good[-1] ^ 1])
@@ -69,9 +69,7 @@ def test_a_wheel_unlike_its_listing_is_refused(self, server: FileServer, body: b
         download(entry_for(body, MIRROR), Phases())
 
 
-def test_a_wheel_without_the_member_is_refused(
-    self, home: Path, server: FileServer, body: bytes
-) -> None:
+def test_a_wheel_without_the_member_is_refused(home: Path, server: FileServer, body: bytes) -> None:
     serve_parts(server, body)
     server.wheel("tiny-part2", "1.0", {"other": b"x"})
     with pytest.raises(UnavailableError, match="without the file in it"):
@@ -79,7 +77,7 @@ def test_a_wheel_without_the_member_is_refused(
     assert not [name for name in leftovers(home) if name.endswith(".whl")]
 
 
-def test_a_member_larger_than_the_file_is_refused(self, server: FileServer, body: bytes) -> None:
+def test_a_member_larger_than_the_file_is_refused(server: FileServer, body: bytes) -> None:
     serve_parts(server, body)
     bomb = {"tiny_part3/data/part03.bin": bytes(50_000_000)}
     server.wheel("tiny-part3", "1.0", bomb)
@@ -87,20 +85,20 @@ def test_a_member_larger_than_the_file_is_refused(self, server: FileServer, body
         download(entry_for(body, MIRROR), Phases())
 
 
-def test_a_missing_version_is_named(self, server: FileServer, body: bytes) -> None:
+def test_a_missing_version_is_named(server: FileServer, body: bytes) -> None:
     serve_parts(server, body)
     server.wheel("tiny-part2", "2.0", {"x": b"x"})
     with pytest.raises(UnavailableError, match=r"has no wheel of tiny-part2 1\.0"):
         download(entry_for(body, MIRROR), Phases())
 
 
-def test_a_missing_package_is_named(self, server: FileServer, body: bytes) -> None:
+def test_a_missing_package_is_named(server: FileServer, body: bytes) -> None:
     with pytest.raises(UnavailableError, match="has no package tiny-part1"):
         download(entry_for(body, MIRROR), Phases())
 
 
 def test_an_index_of_plain_pages_without_sizes_and_hashes_serves_too(
-    self, server: FileServer, body: bytes
+    server: FileServer, body: bytes
 ) -> None:
     for n, path in enumerate(serve_parts(server, body), 1):
         page = f'<!DOCTYPE html><html><body><a href="{path}">{Path(path).name}</a></body></html>'
@@ -111,7 +109,7 @@ def test_an_index_of_plain_pages_without_sizes_and_hashes_serves_too(
 
 
 def test_the_index_that_pip_is_set_to_is_asked(
-    self, home: Path, server: FileServer, body: bytes, monkeypatch: pytest.MonkeyPatch
+    home: Path, server: FileServer, body: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve_parts(server, body)
     for name in ("PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX"):
