@@ -7,6 +7,8 @@ from pathlib import Path
 
 import psutil
 
+CGROUP = Path("/sys/fs/cgroup")
+"""Version 2; elsewhere there is no limit to read."""
 LOAD_SAMPLE_S = 0.3
 SETTLED_S = 10.0
 """A program younger than this may only be starting; it does not count as load."""
@@ -65,7 +67,7 @@ def _allowed_cpus() -> int:
     except AttributeError:  # not on macOS
         affinity = os.cpu_count() or 1
     try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        quota, period = (CGROUP / "cpu.max").read_text().split()
         return max(min(affinity, math.ceil(int(quota) / int(period))), 1)
     except (OSError, ValueError):
         return affinity
@@ -73,11 +75,10 @@ def _allowed_cpus() -> int:
 
 def _cgroup_room() -> int | None:
     """Bytes left under the control group's limit; its file cache counts as free."""
-    group = Path("/sys/fs/cgroup")
     try:
-        limit = int((group / "memory.max").read_text())
-        used = int((group / "memory.current").read_text())
-        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        limit = int((CGROUP / "memory.max").read_text())
+        used = int((CGROUP / "memory.current").read_text())
+        stat = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
     except (OSError, ValueError):
         return None
     return max(limit - used + int(stat.get("inactive_file", 0)), 0)

@@ -68,7 +68,10 @@ def run(argv: list[str] | None = None) -> NoReturn:
     except BridgeError as problem:
         if debug:
             raise
-        click.echo(f"ling-chat: {problem}", err=True)
+        from app.core.plain import plain
+
+        # A sentence may quote a file's name or a server's words.
+        click.echo(f"ling-chat: {plain(str(problem))}", err=True)
         code = problem.exit_code
     except BrokenPipeError:
         # The reader had enough; Python must not complain about it once more at exit.

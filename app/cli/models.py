@@ -24,11 +24,12 @@ def models() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON array for programs.")
 def list_(as_json: bool) -> None:
     """What can be pulled, and what is here."""
+    from engine_bridge import machine
     from engine_bridge.models import choose
     from engine_bridge.models.registry import load_registry
     from engine_bridge.models.store import installed
 
-    free = choose.free_memory()
+    free = machine.free_memory()
     default = choose.default_model(free).name
     here = {model.name: model for model in installed()}
     rows = []
@@ -71,13 +72,14 @@ def _table(rows: list[dict[str, object]]) -> None:
 @click.argument("name", required=False)
 def pull(name: str | None) -> None:
     """Download a model; without NAME the one that suits this machine."""
+    from engine_bridge import machine
     from engine_bridge.models import choose, hashes
     from engine_bridge.models.download import download
     from engine_bridge.models.fetch import DownloadStoppedError
     from engine_bridge.models.registry import find
     from engine_bridge.models.store import target
 
-    free = choose.free_memory()
+    free = machine.free_memory()
     entry = find(name) if name else choose.default_model(free)
     fit = choose.fits(entry, free)
     if not fit.fits:

@@ -1,7 +1,6 @@
 """Which model suits this machine, by the memory that is free."""
 
 import os
-from pathlib import Path
 from typing import NamedTuple
 
 from engine_bridge.models.progress import size_text
@@ -13,22 +12,6 @@ SMALL_BELOW_BYTES = 1_500_000_000
 OVERHEAD_BYTES = 300_000_000
 """What an engine takes beside the weights of a model that we have not measured: its code, its
 buffers and a cache of some thousand tokens."""
-CGROUP = Path("/sys/fs/cgroup")
-
-
-def free_memory() -> int:
-    """Bytes that a new process can have without swapping, cache that can be dropped included,
-    and a container's limit (cgroup 2) observed."""
-    import psutil
-
-    available = int(psutil.virtual_memory().available)
-    try:
-        limit = int((CGROUP / "memory.max").read_text())
-        used = int((CGROUP / "memory.current").read_text())
-        stat = dict(line.split() for line in (CGROUP / "memory.stat").read_text().splitlines())
-    except (OSError, ValueError):
-        return available
-    return min(available, max(0, limit - used + int(stat.get("inactive_file", 0))))
 
 
 def default_model(free_bytes: int) -> Entry:

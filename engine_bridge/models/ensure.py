@@ -2,6 +2,7 @@
 
 from threading import Event
 
+from engine_bridge import machine
 from engine_bridge.backends.base import Phase, Report
 from engine_bridge.errors import UnavailableError
 from engine_bridge.models import choose, hashes
@@ -26,7 +27,7 @@ def ensure(
     DownloadStoppedError when `cancel` was set. An exception from `report` passes through; the
     download then stays resumable.
     """
-    free = choose.free_memory() if free_bytes is None else free_bytes
+    free = machine.free_memory() if free_bytes is None else free_bytes
     registry = load_registry()
     entry = choose.default_model(free) if not name_or_path else registry.get(name_or_path)
     if entry is None:

@@ -32,21 +32,6 @@ def test_the_fit_is_a_sentence(home: Path) -> None:
     assert fit.sentence == "Ling-3.0-tiny needs about 6 GB of memory, and only 4 GB are free."
 
 
-def test_free_memory_is_what_the_kernel_says_at_most() -> None:
-    total = int(Path("/proc/meminfo").read_text().split()[1]) * 1024
-    assert 0 < choose.free_memory() <= total
-
-
-def test_a_containers_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "CGROUP", tmp_path)
-    (tmp_path / "memory.max").write_text("300000000\n")
-    (tmp_path / "memory.current").write_text("250000000\n")
-    (tmp_path / "memory.stat").write_text("anon 100000000\ninactive_file 30000000\n")
-    assert choose.free_memory() == 80_000_000
-    (tmp_path / "memory.max").write_text("max\n")
-    assert choose.free_memory() > 80_000_000
-
-
 class TestEnsure:
     def test_what_does_not_fit_is_not_downloaded(
         self, home: Path, server: FileServer, body: bytes
