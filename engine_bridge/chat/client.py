@@ -63,7 +63,9 @@ async def stream(
                         yield event
                     return
                 except _RetryError as again:
-                    if again.without_extras and extras:
+                    if again.without_extras:
+                        if not extras:
+                            raise failures.sentence(again.told, endpoint.base_url, model) from None
                         extras = False
                         continue
                     wait = again.wait_s(attempt)
