@@ -101,13 +101,13 @@ def convert(
     if why := unsupported(source, recipe):
         raise BridgeError(why, "Use the model as it is.")
     target, steps = derived_path(model, recipe), plan(source, recipe)
-    with _alone(report, cancel):
+    with alone(report, cancel):
         if target.exists() and not wrong_with(target, model, steps):
             return target
         for stale in target.parent.glob("*.part"):
             stale.unlink(missing_ok=True)
         target.unlink(missing_ok=True)
-        _check_space(rewrite.size_of(source, steps), target.parent)
+        check_space(rewrite.size_of(source, steps), target.parent)
         part = target.with_name(target.name + ".part")
         try:
             _write(part, source, model, recipe, _Progress(steps, report, cancel))
@@ -184,8 +184,8 @@ def _near(step: Step, new: bytes, old: bytes) -> bool:
 
 
 @contextmanager
-def _alone(report: Report, cancel: threading.Event) -> Iterator[None]:
-    """One conversion at a time on this machine: they fill the disk and the cores."""
+def alone(report: Report, cancel: threading.Event) -> Iterator[None]:
+    """One conversion or trial at a time on this machine: they fill the disk and the cores."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(derived_dir() / ".lock")
@@ -194,7 +194,7 @@ def _alone(report: Report, cancel: threading.Event) -> Iterator[None]:
             lock.acquire(timeout=0.2)
             break
         except Timeout:
-            report(Phase("waiting for another conversion"))
+            report(Phase("waiting for another engine to be prepared"))
             if cancel.is_set():
                 raise StoppedError from None
     try:
@@ -203,12 +203,13 @@ def _alone(report: Report, cancel: threading.Event) -> Iterator[None]:
         lock.release()
 
 
-def _check_space(needed: int, folder: Path) -> None:
+def check_space(needed: int, folder: Path) -> None:
+    """Raise BridgeError unless `needed` bytes fit in `folder` with some to spare."""
     free = shutil.disk_usage(folder).free
     if free < needed + SPARE:
         raise BridgeError(
-            f"Rewriting the model takes {needed / 1e9:.2f} GB and {folder} has {free / 1e9:.2f}.",
-            "Free some space there, or move the models with LING_CHAT_MODELS.",
+            f"Rewriting the model takes {needed / 1e9:.2f} GB of disk; {free / 1e9:.2f} are free.",
+            f"Free some space in {folder}, or move the models with LING_CHAT_MODELS.",
         )
 
 

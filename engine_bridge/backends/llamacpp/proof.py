@@ -14,8 +14,8 @@ NOTHING_TO_DRAFT = "nothing to draft here"
 """The note of a speculation whose last reply repeated nothing that was said before."""
 
 _WORDS = " one two three four five six seven eight nine ten eleven twelve thirteen fourteen;"
-"""llama.cpp's ngram-simple looks 12 tokens back and drafts from matches at least 12 tokens old
-in a context above 61 tokens, its defaults: four of these are enough, about 60 tokens."""
+"""ngram-simple wants a match that is older than it is long, in a context longer than match and
+draft together: four of these are enough (about 60 tokens) up to llama.cpp's own 12 and 48."""
 
 
 async def prove(
@@ -73,7 +73,7 @@ async def _speculation(o: Optimisation, endpoint: Endpoint) -> Optimisation:
 
     try:
         async with httpx.AsyncClient(
-            base_url=endpoint.base_url, headers=endpoint.headers, timeout=120
+            base_url=endpoint.base_url, headers=endpoint.headers, timeout=120, trust_env=False
         ) as client:
             slots = (await client.get("/slots")).raise_for_status().json()
             on = any(slot.get("speculative") for slot in slots)
@@ -127,7 +127,8 @@ async def _make_it_draft(client: "httpx.AsyncClient") -> dict[str, Any]:
     if not counters["draft_rounds"]:
         asked = await client.post("/tokenize", json={"content": _WORDS})
         one, *rest = asked.raise_for_status().json()["tokens"]
-        prompt = [rest[0]] + [one] * 12 + (rest * 5)[:60] + [one] * 11
+        n = switches.DRAFT_MATCH
+        prompt = [rest[0]] + [one] * n + (rest * 5)[:60] + [one] * (n - 1)
         await _complete(client, {"prompt": prompt, "n_predict": 4, "logit_bias": [[one, 1000.0]]})
         counters = await _counters(client)
     slot = (await client.get("/slots")).raise_for_status().json()[0]

@@ -19,6 +19,11 @@ from engine_bridge.errors import BridgeError
 CPU_LAYOUT, LIGHT_HEAD, NGRAM = "cpu-layout", "light-head", "ngram"
 SPECULATION = "ngram-simple"
 """llama.cpp's name; xllamacpp's is COMMON_SPECULATIVE_TYPE_NGRAM_SIMPLE."""
+DRAFT_MATCH, DRAFT_TOKENS = 6, 8
+"""ngram-simple's `size_n` and `size_m`: how many tokens must match, how many are drafted then.
+llama.cpp's 12 and 48 lose where a text is repeated with changes: each rejected draft costs a
+batch of 49. Measured on a CPU, tokens per CPU second against none: 0.82 to 0.90 with 12/48,
+1.17 to 1.37 with 6/8 (repeating, rewriting and answering about a 200-token document)."""
 
 _DECLARED = (
     Optimisation(
@@ -56,6 +61,8 @@ class Choice:
     n_ubatch: int = 512
     speculation: str = "none"
     """`none` or `ngram-simple`."""
+    draft_match: int = DRAFT_MATCH
+    draft_tokens: int = DRAFT_TOKENS
 
 
 def declare(spec: EngineSpec, model: Path | None = None) -> tuple[Optimisation, ...]:
@@ -127,7 +134,8 @@ def resolve(
                 switches[id_] = _fell_back(switches[id_], error)
     if switches[NGRAM].requested:
         choice = replace(choice, speculation=SPECULATION)
-        switches[NGRAM] = switches[NGRAM].model_copy(update={"resolved": SPECULATION})
+        resolved = f"{SPECULATION}, {DRAFT_TOKENS} tokens after {DRAFT_MATCH} that match"
+        switches[NGRAM] = switches[NGRAM].model_copy(update={"resolved": resolved})
     return replace(choice, optimisations=tuple(switches.values()))
 
 
