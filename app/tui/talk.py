@@ -12,7 +12,7 @@ from app.core.conversation import Turn
 from app.tui import figures
 from app.tui.panel.words import USABLE
 from app.tui.transcript.entries import Reply, UserEntry
-from engine_bridge.chat.events import Event, Finished, Prefill, Reasoning, Text, Timings, Waiting
+from engine_bridge.chat.events import Event, Prefill, Progress, Reasoning, Text, Timings, Waiting
 from engine_bridge.contract import EngineState
 from engine_bridge.errors import BridgeError, UsageError
 
@@ -113,6 +113,7 @@ class Talk:
     def tick(self) -> None:
         """Time went by: a running thought's clock moves."""
         if self._reply is not None:
+            self._reply.tick()
             self._screen.transcript.touch()
 
     def _begin(self, after: UserEntry, ask: Callable[[], AsyncIterator[Event]]) -> None:
@@ -175,6 +176,8 @@ class Talk:
             case Waiting(reason, retry_in_s):
                 again = f"trying again in {figures.seconds(retry_in_s)}"
                 reply.set_activity(f"{reason.rstrip('.')}: {again}")
-            case Finished():
+            case Progress(timings) if reply.thinking and not reply.text:
+                reply.thinking_tokens = timings.completion_tokens
+            case _:
                 pass
         self._screen.transcript.touch()

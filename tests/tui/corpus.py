@@ -3,9 +3,9 @@
 import random
 
 CORPUS = {
-    "heading then paragraph": "# Title\n\nText with **bold** and `code`.\nnext line\n#notaheading\n",
+    "heading then paragraph": "# Title\n\nSome **bold** and `code`.\nnext line\n#noheading\n",
     "setext heading": "Title\n=====\n\nSub\n---\ntext\n\n---\n",
-    "tight and loose lists": "- a\n- b\n  - c\n\n    para\n- d\n\n1. one\n\n   more\n2. two\n\n\nend",
+    "tight and loose lists": "- a\n- b\n  - c\n\n    para\n- d\n\n1. e\n\n   more\n2. f\n\n\nend",
     "ordered list from seven, all ones after": "7. a\n1. b\n1. c\n\ntext\n\n3) x\n4) y",
     "list interrupted by a rule": "- a\n- b\n---\n- c\n* d\n+ e",
     "open fence": "text\n\n```python\ndef f():\n    return 1\n",
@@ -27,7 +27,8 @@ CORPUS = {
     "separators that are no line ends": "a\u2028b\x85c\x0bd\n\n- x\u2029y\n- z",
     "carriage returns": "a\r\n\r\nb\r\n- c\r\n",
     "emoji": "👩‍👩‍👧‍👦 family 👍🏽 ok 🇩🇪\n\n- ✔️ done\n- [x] task\n- [ ] open",
-    "hostile": "a\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b2J \x1bPq\x1b\\ \u202eevil\u202c \x00\x08b\ud800",
+    "hostile": "a\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b2J \x1bPq\x1b\\ "
+    "\u202eevil\u202c \x00\x08b\ud800",
     "nothing": "",
     "blank lines only": "\n\n\n",
 }

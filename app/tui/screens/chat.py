@@ -18,6 +18,7 @@ from app.tui.panel.words import MOVING
 from app.tui.screens.welcome import Welcome
 from app.tui.talk import Talk
 from app.tui.transcript.entries import NoteEntry
+from app.tui.transcript.paint import preload
 from app.tui.transcript.view import Transcript
 from engine_bridge.contract import EngineState, EngineStatus
 from engine_bridge.errors import BridgeError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from app.tui.app import LingChat
 
 TICK_S = 0.25
+PRELOAD_S = 0.5
 WIDE = 100
 """Columns from which the side panel has room."""
 
@@ -35,7 +37,7 @@ class ChatScreen(Screen[None]):
 
     AUTO_FOCUS = "#composer"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop", priority=True),
+        Binding("escape", "stop", "Stop"),
         Binding("ctrl+y", "copy", "Copy", priority=True, key_display="^y"),
         Binding("ctrl+r", "regenerate", "Again", key_display="^r"),
         Binding("ctrl+n", "new_chat", "New chat", show=False),
@@ -79,7 +81,12 @@ class ChatScreen(Screen[None]):
         self._show_middle()
         self.set_interval(TICK_S, self._tick)
         self.watch(self.app, "status", self._status_changed)
+        self.set_timer(PRELOAD_S, self._preload)
         await self.show_documents()
+
+    def _preload(self) -> None:
+        """Import what the first reply needs while nothing else is to be done."""
+        self.run_worker(preload, thread=True, group="preload")
 
     # The engine
 

@@ -22,13 +22,16 @@ class Entry:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
+        self._changed = 0
 
     def act(self, action: str) -> bool:
         """A row with this action was clicked; True if that changed something."""
         return False
 
-    def refresh(self) -> None:
-        """Bring `blocks` up to date before they are shown."""
+    def refresh(self) -> int:
+        """Bring `blocks` up to date; returns the first that changed since the last time."""
+        changed, self._changed = self._changed, len(self.blocks)
+        return changed
 
 
 class UserEntry(Entry):
@@ -46,6 +49,7 @@ class UserEntry(Entry):
         if waits != self.waits:
             self.waits = waits
             self.blocks[0].invalidate()
+            self._changed = 0
 
     def _paint(self, look: Look) -> list[Line]:
         palette = look.palette
@@ -116,12 +120,13 @@ class _Stream:
             for block in self.settled:
                 block.invalidate()
 
-    def blocks(self) -> list[Block]:
+    def live_blocks(self) -> list[Block]:
+        """The rest that may still change, as it looks now."""
         if self._dirty:
             parts = self._splitter.live()
             self.live = self._block(parts) if parts else None
             self._dirty = False
-        return [*self.settled, *([self.live] if self.live else [])]
+        return [self.live] if self.live else []
 
     def _block(self, parts: Sequence[Part]) -> Block:
         def paint(look: Look) -> list[Line]:
@@ -157,6 +162,8 @@ class Reply(Entry):
         self.reason = self.cure = ""
         self.is_bad = False
         self.blocks = [self._tail]
+        self._solid = self._taken = 0
+        """How many of `blocks`, and of the answer's settled ones among them, stay as they are."""
 
     @property
     def text(self) -> str:
@@ -172,18 +179,21 @@ class Reply(Entry):
         if text != self.activity:
             self.activity = text
             self._tail.invalidate()
+            self._changed = min(self._changed, self._solid)
 
     def feed_thinking(self, text: str) -> None:
         if self._thought_since is None:
             self._thought_since = self._now()
         self.set_activity("")
         self._thinking.feed(text)
+        self._rebuild()
 
     def feed(self, text: str) -> None:
         """Add answer text. The thinking, if there was any, is over."""
         self._end_thinking()
         self.set_activity("")
         self._answer.feed(text)
+        self._changed = min(self._changed, self._solid)
 
     def finish(
         self,
@@ -198,11 +208,12 @@ class Reply(Entry):
         self.timings, self.reason, self.cure, self.is_bad = timings, reason, cure, is_bad
         self.activity, self.is_done = "", True
         self._tail.invalidate()
+        self._rebuild()
 
     def toggle_thinking(self) -> None:
         """Open or fold the thinking."""
         self.is_open = not self.is_open
-        self._fold.invalidate()
+        self._rebuild()
 
     def act(self, action: str) -> bool:
         if action != "fold":
@@ -210,23 +221,44 @@ class Reply(Entry):
         self.toggle_thinking()
         return True
 
-    def refresh(self) -> None:
-        blocks: list[Block] = []
-        if self._thinking.text:
-            if not self.is_done and self._thought_s is None:
-                self._fold.invalidate()
-            blocks.append(self._fold)
-            if self.is_open:
-                blocks += self._thinking.blocks()
-        blocks += self._answer.blocks()
-        blocks.append(self._tail)
-        self.blocks = blocks
+    def tick(self) -> None:
+        """Time went by: the clock of a running thought moves."""
+        if self._thinking.text and self._thought_s is None:
+            self._rebuild()
+
+    def refresh(self) -> int:
+        changed = min(self._changed, self._solid, len(self.blocks))
+        if self._changed >= len(self.blocks) and self.blocks:
+            return len(self.blocks)
+        if changed < self._solid or not self._solid:
+            changed, self._taken = 0, 0
+            self.blocks = self._head()
+        else:
+            del self.blocks[self._solid :]
+        self.blocks += self._answer.settled[self._taken :]
+        self._taken = len(self._answer.settled)
+        self._solid = len(self.blocks)
+        self.blocks += self._answer.live_blocks()
+        self.blocks.append(self._tail)
+        self._changed = len(self.blocks)
+        return changed
+
+    def _head(self) -> list[Block]:
+        if not self._thinking.text:
+            return []
+        thoughts = [*self._thinking.settled, *self._thinking.live_blocks()] if self.is_open else []
+        return [self._fold, *thoughts]
+
+    def _rebuild(self) -> None:
+        """Blocks above the answer's end change."""
+        self._fold.invalidate()
+        self._changed = 0
 
     def _end_thinking(self) -> None:
         if self._thinking.text and self._thought_s is None and self._thought_since is not None:
             self._thought_s = self._now() - self._thought_since
             self._thinking.finish()
-            self._fold.invalidate()
+            self._rebuild()
 
     def _paint_fold(self, look: Look) -> list[Line]:
         sign = look.glyphs.unfolded if self.is_open else look.glyphs.folded

@@ -236,3 +236,11 @@ def _last_line(node: "SyntaxTreeNode") -> int | None:
     while node.children and node.type in ("bullet_list", "ordered_list", "list_item"):
         node = node.children[-1]
     return node.map[1] if node.map else None
+
+
+def preload() -> None:
+    """Import the parsers, which the first frame does without."""
+    from app.tui.transcript.code import lexer_for
+
+    parser()
+    lexer_for("python")

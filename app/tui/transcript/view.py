@@ -103,31 +103,31 @@ class Transcript(ScrollView, can_focus=True):
             self._flush_timer.stop()
             self._flush_timer = None
         first = 0
+        changed: int | None = None
         for entry in self.entries:
             placed = self._placed[entry]
-            entry.refresh()
-            shown = self._stack.blocks[first : first + placed]
-            same = 0
-            for old, new in zip(shown, entry.blocks, strict=False):
-                if old is not new or new.is_invalid:
-                    break
-                same += 1
-            if same < max(placed, len(entry.blocks)):
+            same = min(entry.refresh(), placed)
+            if same < len(entry.blocks) or placed != len(entry.blocks):
                 # What just changed is small; painting it now gives its true height.
                 for block in entry.blocks[same:][-8:]:
                     block.painted(self._look)
                 self._stack.splice(first + same, first + placed, entry.blocks[same:])
                 self._placed[entry] = len(entry.blocks)
+                if changed is None:
+                    changed = self._stack.top(first + same)
             first += len(entry.blocks)
-        self._settle()
+        if changed is not None:
+            self._settle(changed)
 
     # Where it stands
 
-    def _settle(self) -> None:
-        """Paint what is visible and bring the scroll range up to date."""
+    def _settle(self, first_row: int = 0) -> None:
+        """Paint what is visible and bring the scroll range up to date. Rows above `first_row`
+        are as they were."""
         if not self.is_mounted or not self.size.height:
             return
         height = self.size.height
+        was_at = round(self.scroll_y)
         for _ in range(3):  # painting may bring other blocks into view
             top = self._end if self.follows else round(self.scroll_y)
             grown = self._stack.paint(max(0, top), top + height, self._look)
@@ -140,7 +140,11 @@ class Transcript(ScrollView, can_focus=True):
         if self.follows:
             self.scroll_to(y=self._end, animate=False, force=True, immediate=True)
         self._tell_behind()
-        self.refresh()
+        at = round(self.scroll_y)
+        if at != was_at or first_row <= at:
+            self.refresh()
+        elif first_row < at + height:
+            self.refresh_lines(first_row, at + height - first_row)
 
     @property
     def _width(self) -> int:
