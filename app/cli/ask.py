@@ -1,5 +1,6 @@
 """`ling-chat ask`: one answer on standard output."""
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,11 @@ def ask(
     for file in files:
         conversation.attach(read_document(file))
     question = _question(prompt, conversation)
-    asyncio.run(_answer(question, conversation, spec, as_json, verbose))
+    try:
+        asyncio.run(_answer(question, conversation, spec, as_json, verbose))
+    except BrokenPipeError:
+        # The reader had enough, as in `ask … | head -1`: no failure, but click takes it for one.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _question(prompt: str | None, conversation: "Conversation") -> str:
@@ -98,7 +103,6 @@ def _piped(note: bool) -> bytes:
     `note` says on stderr after a while what is being waited for: a pipe that nobody writes to
     or closes would look like a hang.
     """
-    import os
     import stat
     import threading
 

@@ -2,6 +2,7 @@
 
 import codecs
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,14 @@ _BINARY = (
     (b"GGUF", "a model file"),
     (b"\x7fELF", "a program"),
 )
-_LEGACY = ("gb18030", "big5", "shift_jis", "euc_kr", "cp1252", "latin_1")
+_LEGACY = (
+    ("gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252", "latin_1"),
+    ("cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256"),
+)
+"""Tried in two rounds: Western text would often pass for Central European."""
+
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,7 @@ def _decode(data: bytes, title: str) -> tuple[str, str]:
     if kind is None and (found := _detect(data)):
         return found
     raise UsageError(
-        f"{title} is {kind or 'no text that can be read'}, which is not supported yet.",
+        f"{title} is {kind or 'text in an unknown encoding'}, which is not supported yet.",
         "Save it as plain text and attach that.",
     )
 
@@ -123,7 +131,9 @@ def _detect(data: bytes) -> tuple[str, str] | None:
     """The likeliest of the legacy encodings, as charset-normalizer judges its text."""
     from charset_normalizer import from_bytes
 
-    best = from_bytes(data[:200_000], cp_isolation=list(_LEGACY)).best()
-    if best is None:
-        return None
-    return data.decode(best.encoding, "replace"), best.encoding
+    for encodings in _LEGACY:
+        best = from_bytes(data[:200_000], cp_isolation=list(encodings)).best()
+        if best is not None:
+            return data.decode(best.encoding, "replace"), best.encoding
+    # Too short or too accented to judge; but text has none of these control characters.
+    return None if _CONTROL.search(data) else (data.decode("cp1252", "replace"), "cp1252")

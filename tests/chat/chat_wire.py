@@ -71,7 +71,9 @@ WHOLE = chunk(content="Hi") + chunk(finish="stop") + b"data: [DONE]\n\n"
 
 
 @asynccontextmanager
-async def wire(*replies: Reply, routes: dict[str, bytes] | None = None) -> AsyncIterator[Wire]:
+async def wire(
+    *replies: Reply, routes: dict[str, bytes] | None = None, port: int = 0
+) -> AsyncIterator[Wire]:
     """A server that gives each chat request the next reply, the last one for ever. GET routes
     answer their JSON, all others 404."""
     served = Wire()
@@ -96,7 +98,7 @@ async def wire(*replies: Reply, routes: dict[str, bytes] | None = None) -> Async
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", port)
     served.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield served

@@ -72,7 +72,7 @@ async def test_replay_cut_at_every_byte_gives_the_same_events():
 
         return [event.data async for event in sse.events(httpx.Response(200, content=body()))]
 
-    # Start and end of the stream hold each kind of chunk; every cut of all of it takes minutes.
+    # Its first and last events hold each kind of chunk; cutting all of it takes 15 s (and passes).
     events = COLD.split(b"\n\n")
     short = b"\n\n".join(events[:3] + events[-6:])
     assert "�".encode() in short
