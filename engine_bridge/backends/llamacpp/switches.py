@@ -139,6 +139,22 @@ def resolve(
     return replace(choice, optimisations=tuple(switches.values()))
 
 
+def caveat(model: Path) -> str:
+    """What is wrong with a model file that no switch can mend, in a sentence; usually empty.
+
+    Ling 3.0 was trained with clamped SwiGLU in its last layers; files converted before the
+    limits were written to the metadata run without them, which shows in code and long text.
+    """
+    gguf = tensors.read(model)
+    clamped = any(key.endswith(".swiglu_clamp_exp") for key in gguf.fields)
+    if not gguf.architecture.startswith("bailingmoe3") or clamped:
+        return ""
+    return (
+        "This Ling file lacks the SwiGLU limits (swiglu_clamp_exp), so answers can be worse, "
+        "code above all; fetch a newer conversion."
+    )
+
+
 def _wanted(o: Optimisation) -> bool:
     return o.requested and o.verdict is Verdict.UNPROVEN
 
