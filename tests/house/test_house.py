@@ -47,6 +47,8 @@ def test_the_engine_bridge_imports_without_the_spark_extra_or_a_screen():
         for path in SOURCES
         if path.parts[len(ROOT.parts)] == "engine_bridge" and path.name != "__main__.py"
     ]
+    # What the plugin does runs in the engine's own environment; only its door must open here.
+    names = [name for name in names if not name.startswith("engine_bridge.sglang_plugin.")]
     imports = "".join(f"import {name}\n" for name in names)
     code = imports + "import sys, json; print(json.dumps(list(sys.modules)))"
     loaded = json.loads(python(code))
