@@ -15,7 +15,7 @@ from app.core.documents import Document
 from app.core.settings import Settings
 from app.tui import clipboard, themes
 from app.tui.commands import system_commands
-from app.tui.glyphs import Glyphs, for_terminal
+from app.tui.glyphs import ASCII, Glyphs, for_terminal
 from app.tui.panel.live import Live
 from app.tui.phases import Phases
 from app.tui.screens.chat import ChatScreen
@@ -28,7 +28,13 @@ class LingChat(App[None]):
     """Chat with a local model and see what its engine does."""
 
     TITLE = "ling-chat"
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["app.tcss", "screens/chat.tcss"]
+    CSS_PATH: ClassVar[list[str | PurePath]] = [
+        "app.tcss",
+        "transcript/transcript.tcss",
+        "composer/composer.tcss",
+        "panel/panel.tcss",
+        "screens/chat.tcss",
+    ]
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1", "help", "Keys", priority=True),
@@ -69,7 +75,7 @@ class LingChat(App[None]):
         """Whether the engine was asked to start."""
         self._starts = start
         self._interrupted_at = 0.0
-        self._chat = ChatScreen()
+        self._chat = ChatScreen(self.live, self.phases, self.glyphs)
 
     def get_default_screen(self) -> Screen[None]:
         return self._chat
@@ -79,6 +85,7 @@ class LingChat(App[None]):
         return {"muted": self.current_theme.to_color_system().generate()["foreground-muted"]}
 
     def on_mount(self) -> None:
+        self.set_class(self.glyphs is ASCII, "-ascii")
         for theme in themes.ours():
             self.register_theme(theme)
         self.run_worker(self._load_users_themes(), group="themes")

@@ -1,17 +1,34 @@
 """Starts the app from the command line."""
 
+import os
+import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from app.core.settings import Settings
 from engine_bridge.contract import EngineSpec
 from engine_bridge.engine import Engine
+from engine_bridge.errors import UsageError
 
 
 def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> None:
-    """Run the app until the user leaves. Raises UsageError for a file that cannot be read."""
+    """Run the app until the user leaves.
+
+    Raises UsageError for a file that cannot be read, or a terminal that cannot place a cursor.
+    """
+    terminal = os.environ.get("TERM", "")
+    if terminal in ("dumb", "unknown"):
+        raise UsageError(
+            f"This terminal (TERM={terminal}) cannot draw the app.",
+            "Use `ling-chat ask`, or another terminal.",
+        )
     from app.tui.app import LingChat, read_documents
 
-    LingChat(handle(spec), spec, documents=read_documents(files), settings=settings).run()
+    documents = read_documents(files)
+    # Textual draws on standard error. A sign that its encoding lacks must not end the app.
+    if isinstance(sys.__stderr__, TextIOWrapper):
+        sys.__stderr__.reconfigure(errors="replace")
+    LingChat(handle(spec), spec, documents=documents, settings=settings).run()
 
 
 def handle(spec: EngineSpec) -> Engine:

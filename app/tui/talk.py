@@ -17,6 +17,7 @@ from engine_bridge.contract import EngineState
 from engine_bridge.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
+    from app.tui.app import LingChat
     from app.tui.screens.chat import ChatScreen
 
 AGAIN = "Ctrl+R asks again."
@@ -30,10 +31,13 @@ class Talk:
 
     def __init__(self, screen: "ChatScreen") -> None:
         self._screen = screen
-        self._app = screen.app
         self._queue: deque[UserEntry] = deque()
         self._worker: Worker[None] | None = None
         self._reply: Reply | None = None
+
+    @property
+    def _app(self) -> "LingChat":
+        return self._screen.app
 
     @property
     def is_running(self) -> bool:

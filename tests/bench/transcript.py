@@ -9,6 +9,7 @@ import json
 import statistics
 import time
 from collections.abc import Awaitable, Callable
+from importlib import resources
 
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
@@ -57,7 +58,7 @@ def tail() -> str:
 
 
 class Bench(App[None]):
-    CSS = "Transcript { height: 1fr; width: 100%; overflow-y: scroll; }"
+    CSS_PATH = str(resources.files("app.tui") / "transcript/transcript.tcss")
 
     def __init__(self, other: bool = False) -> None:
         super().__init__()

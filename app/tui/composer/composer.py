@@ -17,7 +17,7 @@ class Composer(TextArea):
     """Grows with what is typed, up to a third of the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send"),
+        Binding("enter", "send", "Send", key_display="Enter"),
         Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", key_display="^j"),
         Binding("up", "up", "Previous message", show=False),
         Binding("down", "down", "Next message", show=False),

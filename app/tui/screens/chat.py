@@ -12,9 +12,12 @@ from textual.widgets import Footer, Static
 from app.core.documents import document_from_bytes
 from app.tui.composer.chips import Chip, Chips
 from app.tui.composer.composer import Composer
+from app.tui.glyphs import Glyphs
+from app.tui.panel.live import Live
 from app.tui.panel.side_panel import SidePanel, StatusLine
 from app.tui.panel.switches import SwitchRow
 from app.tui.panel.words import MOVING
+from app.tui.phases import Phases
 from app.tui.screens.welcome import Welcome
 from app.tui.talk import Talk
 from app.tui.transcript.entries import NoteEntry
@@ -53,31 +56,36 @@ class ChatScreen(Screen[None]):
 
     app: "LingChat"
 
-    def __init__(self) -> None:
+    def __init__(self, live: Live, phases: Phases, glyphs: Glyphs) -> None:
         super().__init__()
         self._frame = 0
         self._panel_wanted = True
         self._was = EngineState.STOPPED
+        self.talk = Talk(self)
+        self.transcript = Transcript(glyphs, id="transcript")
+        self.composer = Composer(id="composer")
+        self._welcome = Welcome(glyphs, id="welcome")
+        self._middle = Vertical(self._welcome, id="middle")
+        self._behind = Static(f"{glyphs.down} new below", id="behind")
+        self._chips = Chips(glyphs, id="chips")
+        self._status_line = StatusLine(live, glyphs, id="status")
+        self._panel = SidePanel(live, phases, glyphs, id="panel")
+        self._footer = Footer(show_command_palette=False, compact=True)
 
     def compose(self) -> ComposeResult:
-        glyphs, live = self.app.glyphs, self.app.live
         with Horizontal(id="body"):
             with Vertical(id="talk"):
-                with Vertical(id="middle"):
-                    yield Welcome(glyphs, id="welcome")
-                yield Transcript(glyphs, id="transcript")
-                yield Static(f"{glyphs.down} new below", id="behind")
-                yield Chips(glyphs, id="chips")
-                yield Composer(id="composer")
-                yield StatusLine(live, glyphs, id="status")
-            yield SidePanel(live, self.app.phases, glyphs, id="panel")
-        yield Footer(show_command_palette=False, compact=True)
+                yield self._middle
+                yield self.transcript
+                yield self._behind
+                yield self._chips
+                yield self.composer
+                yield self._status_line
+            yield self._panel
+        yield self._footer
 
     async def on_mount(self) -> None:
-        self.transcript = self.query_one(Transcript)
-        self.composer = self.query_one(Composer)
-        self.talk = Talk(self)
-        self.query_one("#behind").display = False
+        self._behind.display = False
         self._show_middle()
         self.set_interval(TICK_S, self._tick)
         self.watch(self.app, "status", self._status_changed)
@@ -97,17 +105,17 @@ class ChatScreen(Screen[None]):
             cure = f"{status.cure} F5 starts it again.".strip()
             self.transcript.append(NoteEntry(status.reason, cure, is_bad=True))
         self._show_status(status)
-        await self.query_one(SidePanel).show(status, self.app.wanted, self._frame)
+        await self._panel.show(status, self.app.wanted, self._frame)
         self.talk.pump()
 
     async def show_switches(self) -> None:
         """The switches that wait have changed."""
-        await self.query_one(SidePanel).show(self.app.status, self.app.wanted, self._frame)
+        await self._panel.show(self.app.status, self.app.wanted, self._frame)
 
     def _show_status(self, status: EngineStatus) -> None:
         if not self.transcript.entries:
-            self.query_one(Welcome).show(status, self._frame)
-        self.query_one(StatusLine).show(status, self._frame)
+            self._welcome.show(status, self._frame)
+        self._status_line.show(status, self._frame)
 
     def _tick(self) -> None:
         if self.app.status.state in MOVING or self.talk.is_running:
@@ -118,7 +126,7 @@ class ChatScreen(Screen[None]):
     def show_figures(self) -> None:
         """Bring the figures of panel and status line up to date."""
         self._show_status(self.app.status)
-        self.query_one(SidePanel).tick(self.app.status, self._frame)
+        self._panel.tick(self.app.status, self._frame)
 
     @on(SwitchRow.Switched)
     def _switch(self, event: SwitchRow.Switched) -> None:
@@ -148,11 +156,9 @@ class ChatScreen(Screen[None]):
 
     async def show_documents(self) -> None:
         """Show the conversation's documents."""
-        await self.query_one(Chips).show(self.app.conversation.documents)
+        await self._chips.show(self.app.conversation.documents)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if not self.is_mounted or not hasattr(self, "talk"):
-            return True
         if action == "stop":
             return self.talk.can_stop
         if action in ("copy", "regenerate"):
@@ -194,19 +200,19 @@ class ChatScreen(Screen[None]):
 
     def _show_middle(self) -> None:
         is_empty = not self.transcript.entries
-        self.query_one("#middle").display = is_empty
+        self._middle.display = is_empty
         self.transcript.display = not is_empty
         if is_empty:
-            self.query_one(Welcome).show(self.app.status, self._frame)
+            self._welcome.show(self.app.status, self._frame)
 
     def on_resize(self, event: events.Resize) -> None:
         self._place(event.size.width, event.size.height)
 
     def _place(self, width: int, height: int) -> None:
         has_panel = self._panel_wanted and width >= WIDE
-        self.query_one("#panel").display = has_panel
-        self.query_one("#status").display = not has_panel and height > 6
-        self.query_one(Footer).display = height > 8
+        self._panel.display = has_panel
+        self._status_line.display = not has_panel and height > 6
+        self._footer.display = height > 8
         self.set_class(height < 12, "-low")
 
     def action_panel(self) -> None:
@@ -218,8 +224,8 @@ class ChatScreen(Screen[None]):
         self._place(self.size.width, self.size.height)
 
     @on(Transcript.Behind)
-    def _behind(self, event: Transcript.Behind) -> None:
-        self.query_one("#behind").display = event.is_behind
+    def _tell_behind(self, event: Transcript.Behind) -> None:
+        self._behind.display = event.is_behind
 
     @on(events.Click, "#behind")
     def action_end(self) -> None:

@@ -33,7 +33,7 @@ class Welcome(Rows):
         if status.state in USABLE:
             rows.append(Content("Type a question below and press Enter."))
         elif status.state is EngineState.FAILED:
-            rows.append(Content("The engine did not start. What you type is kept until it does."))
+            rows.append(Content("The engine did not start. F5 tries again; what you type is kept."))
         else:
             rows.append(Content("Type your question now. It is sent when the engine is ready."))
         rows += [Content(""), Content.assemble(sign, " ", state_text(status))]

@@ -1,0 +1,137 @@
+"""Typing, recalling, pasting, attaching: the box and its chips, without a running engine."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+
+from app.core.documents import document_from_bytes
+from app.tui.app import LingChat
+from app.tui.composer.chips import Chip
+from app.tui.composer.composer import LARGE_PASTE, Composer
+from engine_bridge.contract import EngineSpec
+from engine_bridge.host.client import HostedEngine
+
+
+@asynccontextmanager
+async def running(
+    size: tuple[int, int] = (80, 24), **options: object
+) -> AsyncIterator[tuple[LingChat, Pilot[None], Composer]]:
+    """The app with the handle of an engine that nobody started."""
+    app = LingChat(HostedEngine(lease=True), EngineSpec(), start=False, **options)  # type: ignore[arg-type]
+    async with app.run_test(size=size) as pilot:
+        yield app, pilot, app._chat.composer
+
+
+async def test_the_box_has_the_focus_and_says_what_it_is_for(home: Path) -> None:
+    async with running() as (app, _, composer):
+        assert app.focused is composer
+        assert composer.placeholder == "Ask anything"
+
+
+async def test_ctrl_j_breaks_the_line_and_enter_sends_it_whole(home: Path) -> None:
+    async with running() as (app, pilot, composer):
+        await pilot.press("a", "ctrl+j", "b")
+        assert composer.text == "a\nb"
+        await pilot.press("enter")
+        assert composer.text == ""
+        assert app._chat.transcript.entries[0].text == "a\nb"
+
+
+async def test_blank_text_is_not_sent(home: Path) -> None:
+    async with running() as (app, pilot, composer):
+        await pilot.press("space", "ctrl+j", "enter")
+        assert app._chat.transcript.entries == []
+        assert composer.text == " \n"
+
+
+async def test_up_recalls_and_down_comes_back_to_the_draft(home: Path) -> None:
+    async with running() as (_, pilot, composer):
+        await pilot.press(*"one", "enter", *"two", "enter", *"draft")
+        await pilot.press("up")
+        assert composer.text == "two"
+        await pilot.press("up")
+        assert composer.text == "one"
+        await pilot.press("up")
+        assert composer.text == "one", "there is nothing before the first"
+        await pilot.press("down", "down")
+        assert composer.text == "draft"
+
+
+async def test_up_moves_within_several_lines_before_it_recalls(home: Path) -> None:
+    async with running() as (_, pilot, composer):
+        await pilot.press(*"old", "enter", "x", "ctrl+j", "y")
+        await pilot.press("up")
+        assert composer.text == "x\ny"
+        assert composer.cursor_location[0] == 0
+        await pilot.press("up")
+        assert composer.text == "old"
+
+
+async def test_the_box_grows_to_a_third_of_the_screen(home: Path) -> None:
+    async with running((80, 30)) as (_, pilot, composer):
+        assert composer.region.height == 3
+        for _ in range(4):
+            await pilot.press("ctrl+j")
+        await pilot.pause()
+        assert composer.region.height == 7
+        for _ in range(20):
+            await pilot.press("ctrl+j")
+        await pilot.pause()
+        assert 8 <= composer.region.height <= 10
+
+
+async def test_a_small_paste_is_text_without_commands_to_the_terminal(home: Path) -> None:
+    async with running() as (_, pilot, composer):
+        composer.post_message(events.Paste("a\r\nb\x1b[31mc\x07"))
+        await pilot.pause()
+        assert composer.text == "a\nbc"
+
+
+async def test_a_large_paste_becomes_a_document_that_can_be_removed(home: Path) -> None:
+    async with running() as (app, pilot, composer):
+        composer.post_message(events.Paste("line\n" * LARGE_PASTE))
+        await pilot.pause()
+        assert composer.text == ""
+        assert len(app.conversation.documents) == 1
+        chip = app.screen.query_one(Chip)
+        assert "pasted" in str(chip.render())
+        assert "41 kB" in str(chip.render())
+        chip.focus()
+        await pilot.press("delete")
+        await pilot.pause()
+        assert app.conversation.documents == []
+        assert not app.screen.query(Chip)
+        assert app.focused is composer
+
+
+async def test_documents_of_the_command_line_are_chips_from_the_start(home: Path) -> None:
+    documents = [document_from_bytes(name.encode(), name) for name in ("a.txt", "b\x1b[31m.txt")]
+    async with running(documents=documents) as (app, pilot, _):
+        await pilot.pause()
+        titles = [str(chip.render()) for chip in app.screen.query(Chip)]
+        assert [title.split()[1] for title in titles] == ["a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize("size", [(20, 5), (10, 3), (1, 1), (40, 10), (99, 30), (250, 70)])
+async def test_no_size_of_terminal_breaks_the_app(home: Path, size: tuple[int, int]) -> None:
+    async with running(size) as (app, pilot, composer):
+        await pilot.press(*"hi", "enter")
+        await pilot.press("f1", "escape", "f2", "escape")
+        await pilot.resize_terminal(200, 50)
+        await pilot.resize_terminal(*size)
+        await pilot.press("x")
+        assert composer.text == "x"
+        assert app.is_running
+
+
+async def test_at_twenty_by_five_one_can_still_type_and_read(home: Path) -> None:
+    async with running((20, 5)) as (app, pilot, composer):
+        await pilot.press(*"hello", "enter", *"again")
+        await pilot.pause()
+        assert composer.region.height >= 1
+        assert app._chat.transcript.region.height >= 2
+        assert composer.region.bottom <= 5

@@ -1,0 +1,149 @@
+"""How the chat screen looks: a finished conversation and a fixed status, at three sizes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from app.core.conversation import Conversation
+from app.core.documents import document_from_bytes
+from app.core.settings import Settings
+from app.tui.app import LingChat
+from app.tui.glyphs import UNICODE
+from app.tui.screens import chat as chat_screen
+from app.tui.transcript.entries import Reply, UserEntry
+from engine_bridge.chat.events import Timings
+from engine_bridge.contract import (
+    Effect,
+    EngineSpec,
+    EngineState,
+    EngineStatus,
+    Load,
+    Optimisation,
+    Verdict,
+)
+from engine_bridge.host.client import HostedEngine
+
+STATUS = EngineStatus(
+    state=EngineState.READY,
+    model_name="Qwen2.5-Coder-0.5B-Instruct",
+    context_tokens=32_768,
+    threads=2,
+    load=Load(memory_bytes=747_000_000),
+    optimisations=(
+        Optimisation(
+            id="layout",
+            title="Weights in this CPU's layout",
+            summary="Requantises the weights once into types whose kernels are fast here.",
+            requested=True,
+            resolved="Q8_0, micro-batch 1024",
+            verdict=Verdict.VERIFIED,
+            effect=Effect(prefill_ratio=1.72, decode_ratio=1.17),
+        ),
+        Optimisation(
+            id="head", title="Light output head", summary="Q4_0 head.", verdict=Verdict.OFF
+        ),
+        Optimisation(
+            id="ngram",
+            title="N-gram speculation",
+            summary="Drafts from the prompt.",
+            requested=True,
+            verdict=Verdict.UNPROVEN,
+            note="nothing to draft here",
+        ),
+    ),
+)
+TIMINGS = Timings(
+    prompt_tokens=1832,
+    cached_tokens=1795,
+    completion_tokens=214,
+    ttft_s=0.77,
+    decode_tokens_per_s=15.4,
+    accept_length=2.68,
+    by_engine=True,
+)
+ANSWER = """Three clauses differ, most of all **7.2** (`rent`).
+
+| clause | 2024 | now |
+|:--|:--|--:|
+| 7.2 Rent | capped at 2% | capped at 3% |
+| 9.1 维修 | landlord | **tenant** |
+
+1. Ask for the old cap.
+   - photos of every room
+
+```python
+def rent(start: float, years: int, cap: float = 0.03) -> float:
+    return start * (1 + cap) ** years  # never above
+```
+
+新版合同把年涨幅上限提高到 3%，详见「第七条」。
+"""
+
+
+def finished() -> LingChat:
+    """The app with a conversation that is over; no engine runs."""
+    document = document_from_bytes(b"x" * 61_204, "lease.txt")
+    engine, settings = HostedEngine(lease=True), Settings()
+    return LingChat(
+        engine, EngineSpec(), Conversation(), [document], settings, UNICODE, start=False
+    )
+
+
+async def fill(pilot: Pilot[None]) -> None:
+    app = pilot.app
+    assert isinstance(app, LingChat)
+    await pilot.pause()
+    chat = app._chat
+    chat.composer.cursor_blink = False
+    app.live.speeds.extend([8, 12, 15, 15.5, 14, 16, 15, 15.4] * 5)
+    app.live.end(TIMINGS)
+    app.status = STATUS
+    now = [0.0]
+    reply = Reply(now=lambda: now[0])
+    reply.feed_thinking("Let me compare the two.")
+    reply.thinking_tokens = 1902
+    now[0] = 41.0
+    reply.feed(ANSWER)
+    reply.finish(TIMINGS)
+    chat.transcript.append(UserEntry("Which clauses changed since 2024?", ("lease.txt",)))
+    chat.transcript.append(reply)
+    chat._show_middle()
+    await pilot.pause(0.2)
+    chat.show_figures()
+    await pilot.pause(0.1)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)], ids=lambda s: f"{s[0]}x{s[1]}")
+def test_chat_screen(home: Path, snap_compare: Any, size: tuple[int, int]) -> None:
+    assert snap_compare(finished(), terminal_size=size, run_before=fill)
+
+
+@pytest.mark.parametrize("theme", ["ling-light", "ling-contrast"])
+def test_chat_screen_in_other_themes(home: Path, snap_compare: Any, theme: str) -> None:
+    app = finished()
+    app.settings.theme = theme
+    assert snap_compare(app, terminal_size=(100, 30), run_before=fill)
+
+
+def test_first_screen_while_the_engine_starts(
+    home: Path, snap_compare: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_screen, "TICK_S", 1_000.0)  # the turning sign stands still
+
+    async def starting(pilot: Pilot[None]) -> None:
+        app = pilot.app
+        assert isinstance(app, LingChat)
+        await pilot.pause()
+        app._chat.composer.cursor_blink = False
+        app.status = EngineStatus(
+            state=EngineState.STARTING,
+            phase="loading weights",
+            fraction=0.6,
+            eta_s=4.0,
+            model_name="Qwen2.5-Coder-0.5B-Instruct",
+        )
+        await pilot.pause(0.1)
+
+    assert snap_compare(finished(), terminal_size=(100, 30), run_before=starting)
