@@ -69,6 +69,8 @@ class Optimisation(_Frozen):
     """What it does, in one sentence."""
     applies: Applies = Applies.ENGINE_RESTART
     conflicts_with: tuple[str, ...] = ()
+    switchable: bool = True
+    """False: a line of proof that comes with other switches and has none of its own."""
     requested: bool = False
     resolved: str | None = None
     """What the engine was started with for it ("Q8_0, micro-batch 1024"); None before a start."""
@@ -83,6 +85,26 @@ class Optimisation(_Frozen):
     """How long the last switch of it took, restart and conversion included, in seconds."""
 
 
+class Gpu(_Frozen):
+    """One look at a GPU. None is what its driver does not tell."""
+
+    name: str = ""
+    capability: tuple[int, int] | None = None
+    """CUDA compute capability: (12, 1) is a DGX Spark's GB10."""
+    clock_mhz: int | None = None
+    max_clock_mhz: int | None = None
+    power_w: float | None = None
+    temperature_c: int | None = None
+    utilisation: float | None = None
+    """Share of the last moment in which a kernel ran, 0 to 1."""
+    memory_used_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    apps_bytes: int | None = None
+    """Memory of the processes that compute on it."""
+    unified: bool = False
+    """True: it shares the machine's memory, and the figures above are the machine's."""
+
+
 class Load(_Frozen):
     """What the engine is doing at one moment."""
 
@@ -95,6 +117,25 @@ class Load(_Frozen):
     counters: dict[str, float] = Field(default_factory=dict)
     """The engine's own counters by field-standard name: prompt_tokens, predicted_tokens,
     cached_tokens, drafted_tokens, accepted_tokens, draft_rounds. Totals since its start."""
+    decode_tokens_per_s: float | None = None
+    """Since the last look, while it decodes; None at rest or where the engine does not count."""
+    round_s: float | None = None
+    """Mean seconds from one decode step (one draft-and-verify round) to the next."""
+    accept_length: float | None = None
+    """Mean tokens a round yields; None where nothing is drafted."""
+    context_tokens: int | None = None
+    """Tokens in the KV cache of the requests that run."""
+    kv_usage: float | None = None
+    state_usage: float | None = None
+    """Shares of the KV cache and of the linear layers' state cache in use, 0 to 1."""
+    cache_hit_rate: float | None = None
+    """Share of the last prefill's tokens that came from the prefix cache, 0 to 1."""
+    prefill_done_tokens: int | None = None
+    prefill_total_tokens: int | None = None
+    """Progress of the prefill that runs, cached tokens included; None when none runs."""
+    gpu: Gpu | None = None
+    advice: str = ""
+    """Something slows the engine, and what helps: a sentence or two. Empty: nothing to say."""
 
 
 class PhaseTime(_Frozen):
@@ -117,6 +158,8 @@ class EngineStatus(_Frozen):
     reason: str = ""
     cure: str = ""
     """When failed: what happened and what helps, one sentence each."""
+    remedy: dict[str, bool] = Field(default_factory=dict)
+    """When failed: the switches, by optimisation id, that are the cure; empty if it is none."""
     spec: EngineSpec | None = None
     model_name: str = ""
     model_path: str = ""

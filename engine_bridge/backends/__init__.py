@@ -11,4 +11,8 @@ def backend_named(name: str) -> Backend:
         from engine_bridge.backends.llamacpp.backend import LlamaCpp
 
         return LlamaCpp()
-    raise UsageError(f"There is no engine called {name!r}.", "Use --engine llamacpp or attach.")
+    if name == "sglang":
+        from engine_bridge.backends.sglang.backend import SGLang
+
+        return SGLang()
+    raise UsageError(f"There is no engine called {name!r}.", "Use --engine llamacpp, sglang or attach.")

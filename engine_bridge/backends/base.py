@@ -8,7 +8,7 @@ and `sample` every second; when the process ends unasked, `diagnose`.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from engine_bridge.contract import EngineSpec, Load, Optimisation
 
@@ -49,6 +49,8 @@ class Launch:
     model_path: Path
     context_tokens: int
     threads: int
+    model_bytes: int | None = None
+    """Size of the weights; None: that of the file at `model_path`."""
     stdin: bytes = field(default=b"", repr=False)
     """Written to the engine's standard input, which then stays open: its end means
     that the host is gone and the engine must leave."""
@@ -72,6 +74,8 @@ class Diagnosis:
     reason: str
     cure: str
     retry: bool = False
+    remedy: Mapping[str, bool] = field(default_factory=dict)
+    """The switches that are the cure, by optimisation id: `{"fp8-head": False}`."""
 
 
 class Backend(Protocol):
@@ -105,3 +109,15 @@ class Backend(Protocol):
 
     def diagnose(self, exit_code: int | None, log_tail: Sequence[str]) -> Diagnosis:
         """Why the engine ended unasked, and what helps. Negative codes are signals."""
+
+
+@runtime_checkable
+class Watchful(Protocol):
+    """What a backend may offer besides: an eye on the running engine and its machine."""
+
+    def hear(self, log_line: str) -> None:
+        """A line that the engine logged when its start was over."""
+
+    def watchdog(self) -> Diagnosis | None:
+        """Why the engine must be stopped now, else None. Asked every second from the launch
+        on; takes a few milliseconds."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from engine_bridge import paths
 from engine_bridge.backends import backend_named
-from engine_bridge.backends.base import Backend, Launch, Phase, Running
+from engine_bridge.backends.base import Backend, Diagnosis, Launch, Phase, Running, Watchful
 from engine_bridge.contract import EngineSpec, EngineState, EngineStatus, Load, Optimisation
 from engine_bridge.errors import BridgeError
 from engine_bridge.host.durations import Durations
@@ -23,6 +23,14 @@ TICK_S = 0.25
 SAMPLE_S = 1.0
 LAUNCH_ATTEMPTS = 3
 ALIVE = (EngineState.STARTING, EngineState.READY, EngineState.BUSY)
+
+
+class _EndedError(BridgeError):
+    """The engine ended unasked."""
+
+    def __init__(self, diagnosis: Diagnosis) -> None:
+        super().__init__(diagnosis.reason, diagnosis.cure)
+        self.remedy = dict(diagnosis.remedy)
 
 
 class _AbandonedError(Exception):
@@ -40,6 +48,7 @@ class Supervisor:
         self._order = asyncio.Lock()
         self._running: Running | None = None
         self._backend: Backend | None = None
+        self._danger: Diagnosis | None = None
 
     async def start(self, spec: EngineSpec) -> None:
         """Run this engine. One that lives and satisfies the spec is left alone; another one
@@ -87,7 +96,8 @@ class Supervisor:
             await self._try_to_live(backend, spec, log, story, switched)
         except BridgeError as error:
             log.note(f"failed: {error}")
-            self._fail(error.reason, error.cure)
+            remedy = error.remedy if isinstance(error, _EndedError) else {}
+            self._fail(error.reason, error.cure, remedy)
         except Exception as error:
             log.note(traceback.format_exc())
             self._fail(
@@ -117,6 +127,8 @@ class Supervisor:
         )
         ticker = asyncio.create_task(self._tick(story))
         process: EngineProcess | None = None
+        guard: asyncio.Task[None] | None = None
+        self._danger = None
         try:
             for attempt in range(LAUNCH_ATTEMPTS):
                 launch = await self._prepare(backend, spec, story)
@@ -129,12 +141,15 @@ class Supervisor:
                 )
                 self.launch = launch
                 self._describe(launch, process.pid)
+                guard = asyncio.create_task(self._guard(backend, process, log))
                 if await _answers(backend, launch, process):
                     break
-                diagnosis = backend.diagnose(process.exit_code, list(log.tail))
+                guard.cancel()
+                diagnosis = self._danger or backend.diagnose(process.exit_code, list(log.tail))
                 log.note(f"ended during its start with {describe_exit(process.exit_code)}")
                 if not (diagnosis.retry and attempt + 1 < LAUNCH_ATTEMPTS):
-                    raise BridgeError(diagnosis.reason, diagnosis.cure)
+                    raise _EndedError(diagnosis)
+                await process.stop()  # what it started may have outlived it
             assert process is not None
             running = Running(launch, process.pid)
             story.enter(Phase("proving the optimisations"))
@@ -151,12 +166,23 @@ class Supervisor:
             finally:
                 sampler.cancel()
             log.note(f"ended unasked with {describe_exit(code)}")
-            diagnosis = backend.diagnose(code, list(log.tail))
-            raise BridgeError(diagnosis.reason, diagnosis.cure)
+            raise _EndedError(self._danger or backend.diagnose(code, list(log.tail)))
         finally:
             ticker.cancel()
+            if guard is not None:
+                guard.cancel()
             if process is not None:
                 await process.stop()
+
+    async def _guard(self, backend: Backend, process: EngineProcess, log: EngineLog) -> None:
+        """Stop the engine in order when its backend says that it must end."""
+        while isinstance(backend, Watchful):
+            await asyncio.sleep(SAMPLE_S)
+            if (danger := backend.watchdog()) is not None:
+                self._danger = danger
+                log.note(f"stopping the engine: {danger.reason}")
+                await process.stop()
+                return
 
     async def _prepare(self, backend: Backend, spec: EngineSpec, story: StartStory) -> Launch:
         """Run `backend.prepare` in a thread that a stop can call off."""
@@ -199,8 +225,11 @@ class Supervisor:
 
     def _hear(self, backend: Backend, log: EngineLog, story: StartStory, data: bytes) -> None:
         for line in log.feed(data):
-            if self.status.state is EngineState.STARTING and (phase := backend.phase_of(line)):
-                story.enter(phase)
+            if self.status.state is EngineState.STARTING:
+                if phase := backend.phase_of(line):
+                    story.enter(phase)
+            elif isinstance(backend, Watchful):
+                backend.hear(line)
 
     async def _tick(self, story: StartStory) -> None:
         while True:
@@ -232,7 +261,7 @@ class Supervisor:
                 update={
                     "model_name": launch.model_name,
                     "model_path": str(launch.model_path),
-                    "model_bytes": launch.model_path.stat().st_size,
+                    "model_bytes": launch.model_bytes or launch.model_path.stat().st_size,
                     "engine_pid": pid,
                     "base_url": launch.endpoint.base_url,
                     "context_tokens": launch.context_tokens,
@@ -274,13 +303,14 @@ class Supervisor:
             )
         )
 
-    def _fail(self, reason: str, cure: str) -> None:
+    def _fail(self, reason: str, cure: str, remedy: dict[str, bool] | None = None) -> None:
         self._set(
             self.status.model_copy(
                 update={
                     "state": EngineState.FAILED,
                     "reason": reason,
                     "cure": cure,
+                    "remedy": remedy or {},
                     "phase": "",
                     "fraction": None,
                     "eta_s": None,
