@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from engine_bridge.backends.llamacpp import convert, tensors, trial
+from engine_bridge.backends.llamacpp import convert, switches, tensors, trial
 from engine_bridge.backends.llamacpp.probe import Form
 from engine_bridge.errors import BridgeError
 
@@ -84,7 +84,14 @@ def run(args: argparse.Namespace) -> None:
     orders = [order(args, form) for form in forms]
     names = [form.title for form in forms]
     if not args.quality:
-        orders.append(order(args, SHIPPED) | {"speculation": "ngram-simple"})
+        orders.append(
+            order(args, SHIPPED)
+            | {
+                "speculation": switches.SPECULATION,
+                "draft_match": switches.DRAFT_MATCH,
+                "draft_tokens": switches.DRAFT_TOKENS,
+            }
+        )
         names.append("ngram")
     with trial.runners(orders, threading.Event()) as engines:
         pairs = dict(zip(names, engines, strict=True))

@@ -54,6 +54,8 @@ class LlamaCpp:
             n_ubatch=choice.n_ubatch,
             no_extra_bufts=choice.no_extra_bufts,
             speculation=choice.speculation,
+            draft_match=choice.draft_match,
+            draft_tokens=choice.draft_tokens,
         )
         return Launch(
             argv=[sys.executable, "-m", serve.__name__],

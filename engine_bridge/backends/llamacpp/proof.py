@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine_bridge.backends.base import Endpoint
 from engine_bridge.backends.llamacpp import convert, switches, tensors
+from engine_bridge.backends.llamacpp.counters import read_load
 from engine_bridge.contract import Load, Optimisation, Verdict
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 NOTHING_TO_DRAFT = "nothing to draft here"
 """The note of a speculation whose last reply repeated nothing that was said before."""
 
+DRAFT_COUNTERS = ("draft_rounds", "drafted_tokens", "accepted_tokens")
 _WORDS = " one two three four five six seven eight nine ten eleven twelve thirteen fourteen;"
 """ngram-simple wants a match that is older than it is long, in a context longer than match and
 draft together: four of these are enough (about 60 tokens) up to llama.cpp's own 12 and 48."""
@@ -29,7 +31,9 @@ async def prove(
     """
     opened = await asyncio.to_thread(tensors.open_gguf_of, pid)
     proven = [_weights(o, opened) for o in optimisations]
-    return tuple([await _speculation(o, endpoint) if o.id == switches.NGRAM else o for o in proven])
+    return tuple(
+        [await _speculation(o, endpoint, pid) if o.id == switches.NGRAM else o for o in proven]
+    )
 
 
 def _weights(o: Optimisation, opened: tensors.OpenFile | None) -> Optimisation:
@@ -67,7 +71,7 @@ def shares(types: dict[str, int]) -> str:
     return ", ".join(f"{name} {100 * size / total:.0f}%" for name, size in types.items()) or "none"
 
 
-async def _speculation(o: Optimisation, endpoint: Endpoint) -> Optimisation:
+async def _speculation(o: Optimisation, endpoint: Endpoint, pid: int) -> Optimisation:
     """ngram: what the engine says of its slots, and draft counters that move."""
     import httpx
 
@@ -85,11 +89,11 @@ async def _speculation(o: Optimisation, endpoint: Endpoint) -> Optimisation:
             if not on:
                 update = {"observed": observed, "verdict": Verdict.FELL_BACK, "note": ""}
                 return o.model_copy(update=update | {"evidence": evidence})
-            evidence |= await _counters(client)
+            evidence |= _kind(slots) | await _counters((endpoint, pid))
             busy = any(slot.get("is_processing") for slot in slots)
             if not evidence["draft_rounds"] and not busy:
-                evidence |= await _make_it_draft(client)
-    except (httpx.HTTPError, ValueError, KeyError) as error:
+                evidence |= await _make_it_draft(client, (endpoint, pid))
+    except (httpx.HTTPError, OSError, ValueError, KeyError) as error:
         note = f"The engine did not answer the question about it ({type(error).__name__})."
         return o.model_copy(update={"verdict": Verdict.UNPROVEN, "note": note})
     drafted, accepted = evidence["drafted_tokens"], evidence["accepted_tokens"]
@@ -104,37 +108,37 @@ async def _speculation(o: Optimisation, endpoint: Endpoint) -> Optimisation:
     return o.model_copy(update=update)
 
 
-async def _counters(client: "httpx.AsyncClient") -> dict[str, Any]:
-    """The engine's draft counters since its start."""
-    text = (await client.get("/metrics")).raise_for_status().text
-    found = dict(line.split(" ", 1) for line in text.splitlines() if line.startswith("llamacpp:"))
-    names = {
-        "draft_rounds": "spec_decode_num_drafts_total",
-        "drafted_tokens": "spec_decode_num_draft_tokens_total",
-        "accepted_tokens": "spec_decode_num_accepted_tokens_total",
-    }
-    return {name: float(found[f"llamacpp:{theirs}"]) for name, theirs in names.items()}
+async def _counters(running: tuple[Endpoint, int]) -> dict[str, Any]:
+    """The engine's draft counters since its start. Raises OSError."""
+    counters = (await read_load(*running)).counters
+    return {name: counters.get(name, 0.0) for name in DRAFT_COUNTERS}
 
 
-async def _make_it_draft(client: "httpx.AsyncClient") -> dict[str, Any]:
+async def _make_it_draft(
+    client: "httpx.AsyncClient", running: tuple[Endpoint, int]
+) -> dict[str, Any]:
     """Have the engine complete something that repeats; the counters after it.
 
     First as any model would say it. If this one says something else, so that nothing could be
     drafted, the next token is forced to one that ends a sequence seen before.
     """
     await _complete(client, {"prompt": _WORDS * 4, "n_predict": 24})
-    counters = await _counters(client)
+    counters = await _counters(running)
     if not counters["draft_rounds"]:
         asked = await client.post("/tokenize", json={"content": _WORDS})
         one, *rest = asked.raise_for_status().json()["tokens"]
         n = switches.DRAFT_MATCH
         prompt = [rest[0]] + [one] * n + (rest * 5)[:60] + [one] * (n - 1)
         await _complete(client, {"prompt": prompt, "n_predict": 4, "logit_bias": [[one, 1000.0]]})
-        counters = await _counters(client)
-    slot = (await client.get("/slots")).raise_for_status().json()[0]
-    return counters | {
-        "slots.speculative.types": slot.get("params", {}).get("speculative.types", "unknown")
-    }
+        counters = await _counters(running)
+    return counters | _kind((await client.get("/slots")).raise_for_status().json())
+
+
+def _kind(slots: list[dict[str, Any]]) -> dict[str, Any]:
+    """What speculates, by the engine's own word; it tells once a slot has been used."""
+    params = slots[0].get("params", {}) if slots else {}
+    name = "speculative.types"
+    return {f"slots.{name}": params[name]} if name in params else {}
 
 
 async def _complete(client: "httpx.AsyncClient", body: dict[str, Any]) -> None:
@@ -156,7 +160,7 @@ def watch(
         return now.counters.get(name, 0) - before.counters.get(name, 0)
 
     predicted, accepted = grown("predicted_tokens"), grown("accepted_tokens")
-    if predicted <= 0:
+    if not before.counters or predicted <= 0:
         return None
     note = "" if grown("drafted_tokens") > 0 else NOTHING_TO_DRAFT
     changed = []

@@ -26,6 +26,9 @@ class ServeSpec:
     """True: use the weights as they lie in the file, without repacking them for this CPU."""
     speculation: str = "none"
     """llama.cpp's name of a draftless speculation ("ngram-simple"), or "none"."""
+    draft_match: int = 12
+    draft_tokens: int = 48
+    """For ngram-simple, in tokens: how many must match, how many are drafted then."""
 
     def to_stdin(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"
@@ -81,6 +84,8 @@ def _parameters(spec: ServeSpec) -> "object":
     types = xllamacpp.common_speculative_type
     name = "COMMON_SPECULATIVE_TYPE_" + spec.speculation.replace("-", "_").upper()
     p.speculative.types = [getattr(types, name)]
+    p.speculative.ngram_simple.size_n = spec.draft_match
+    p.speculative.ngram_simple.size_m = spec.draft_tokens
     return p
 
 

@@ -42,7 +42,7 @@ _DECLARED = (
         id=NGRAM,
         title="N-gram speculation",
         summary="Drafts tokens from what was already said and checks several in one step: "
-        "quoting and rewriting get faster, no answer changes.",
+        "quoting and rewriting get faster; the model still decides on every token.",
         requested=True,
     ),
 )
