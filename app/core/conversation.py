@@ -145,7 +145,9 @@ class Conversation:
             if (endpoint := engine.endpoint) is None:
                 raise BridgeError("The engine left before it was asked.", "Ask again.")
             model = self.model or status.model_name
-            async with aclosing(stream(endpoint, request, flavour_of(status), model)) as events:
+            drafts = "draft_rounds" in status.load.counters
+            answering = stream(endpoint, request, flavour_of(status), model, drafts=drafts)
+            async with aclosing(answering) as events:
                 async for event in events:
                     _grow(answer, event)
                     yield event

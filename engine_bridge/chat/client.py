@@ -42,8 +42,9 @@ async def stream(
     http: httpx.AsyncClient | None = None,
     *,
     patience_s: float = PATIENCE_S,
+    drafts: bool = False,
 ) -> AsyncGenerator[Event, None]:
-    """Ask, and yield what happens until `Finished`.
+    """Ask, and yield what happens until `Finished`. `drafts`: the server is known to speculate.
 
     Closing this generator (`aclose`, or leaving `contextlib.aclosing`) stops the engine's work.
     Raises BridgeError with a cure when the request is refused, and StreamBroken when the answer
@@ -56,7 +57,7 @@ async def stream(
         extras, deadline, attempt = True, time.monotonic() + patience_s, 0
         while True:
             body = flavour.body(request, model, rid, extras=extras)
-            answering = _attempt(endpoint, body, model, flavour, http)
+            answering = _attempt(endpoint, body, model, flavour, http, drafts)
             async with aclosing(answering) as events:
                 try:
                     async for event in events:
@@ -97,11 +98,16 @@ class _RetryError(Exception):
 
 
 async def _attempt(
-    endpoint: Endpoint, body: dict[str, Any], model: str, flavour: Flavour, http: httpx.AsyncClient
+    endpoint: Endpoint,
+    body: dict[str, Any],
+    model: str,
+    flavour: Flavour,
+    http: httpx.AsyncClient,
+    drafts: bool,
 ) -> AsyncGenerator[Event, None]:
     url = f"{web.api_url(endpoint.base_url)}/chat/completions"
     headers = {**endpoint.headers, "Accept": "text/event-stream, application/json"}
-    answer = _Answer()
+    answer = _Answer(Meter(drafts and "continuous_usage_stats" in flavour.stream_options))
     done = False
     try:
         async with http.stream("POST", url, json=body, headers=headers) as response:
@@ -186,8 +192,8 @@ def _object(text: str | bytes) -> Chunk | None:
 class _Answer:
     """Turns chunks into events, and knows whether the answer reached its end."""
 
-    def __init__(self) -> None:
-        self.meter = Meter()
+    def __init__(self, meter: Meter) -> None:
+        self.meter = meter
         self.failure: BridgeError | None = None
         self.lost = ""
         self._finish_reason = ""
@@ -219,6 +225,8 @@ class _Answer:
         if content and content == self._reasoning and not new_tokens and "usage" in chunk:
             # SGLang 0.5.23 repeats thinking that never ended as if it were the answer.
             content = ""
+        if new_tokens or reasoning or content:
+            self.meter.saw_tokens()
         yield from self._written(reasoning, content)
 
     def _written(self, reasoning: str, content: str, *, last: bool = False) -> Iterator[Event]:
@@ -228,8 +236,6 @@ class _Answer:
         parts = [(True, reasoning)] if reasoning else []
         parts += self._splitter.feed(content) if content else []
         parts += self._splitter.end() if last else []
-        if reasoning or content:
-            self.meter.saw_text()
         for thinking, text in parts:
             self._texts += 1
             yield Reasoning(text) if thinking else Text(text)

@@ -1,6 +1,5 @@
 """Figures of one answer: the engine's own words where it gives them, else this client's clock."""
 
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -82,16 +81,24 @@ def prefill_of(chunk: Chunk) -> Prefill | None:
 
 
 class Meter:
-    """Follows one answer chunk by chunk. `clock` gives seconds."""
+    """Follows one answer chunk by chunk. `clock` gives seconds.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    `rounds_in_usage`: usage comes with each chunk and the server drafts, so that the growth of
+    completion_tokens is what a verification round yielded. Without drafts it is not: a character
+    of several tokens makes it grow by more than one, too.
+    """
+
+    def __init__(
+        self, rounds_in_usage: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._clock = clock
+        self._rounds_in_usage = rounds_in_usage
         self._started = clock()
         self._first: float | None = None
         self._last = self._started
         self._pieces = 0
         self._tokens_at_first = 0
-        self._rounds: list[int] = []
+        self._growths = 0
         self._engine: dict[str, Any] = {}
 
     def read(self, chunk: Chunk) -> bool:
@@ -100,12 +107,11 @@ class Meter:
         for reader in _READERS:
             self._engine |= reader(chunk)
         grown: int = self._engine.get("completion_tokens", 0) - before
-        if grown > 0:
-            self._rounds.append(grown)
+        self._growths += grown > 0
         return grown > 0
 
-    def saw_text(self) -> None:
-        """A piece of answer or thinking came."""
+    def saw_tokens(self) -> None:
+        """New tokens came, with text or (half of a character) still without."""
         self._last = self._clock()
         self._pieces += 1
         if self._first is None:
@@ -138,13 +144,6 @@ class Meter:
         return tokens / seconds if seconds > 0 and tokens > 0 else None
 
     def _live_accept_length(self) -> float | None:
-        """How much each verification round yielded, where usage grows by rounds (SGLang's
-        continuous usage). The first growth is the prefill's own token, no round.
-
-        A character of several tokens makes usage grow by more than one without any draft, so
-        this speaks only where more than half of the rounds did.
-        """
-        rounds = len(self._rounds) - 1
-        if rounds < 1 or statistics.median(self._rounds) <= 1:
-            return None
-        return sum(self._rounds) / rounds
+        """Tokens a round; the first growth is the prefill's own token, no round."""
+        rounds = self._growths - 1
+        return self._tokens() / rounds if self._rounds_in_usage and rounds > 0 else None

@@ -22,10 +22,10 @@ def recorded(name: str) -> bytes:
     return (RECORDINGS / name).read_bytes()
 
 
-async def replay(body: bytes, cut: int = 1 << 20) -> list:
+async def replay(body: bytes, cut: int = 1 << 20, drafts: bool = True) -> list:
     pieces = [body[i : i + cut] for i in range(0, len(body), cut)]
     async with wire(Reply([http(), *pieces])) as server:
-        return await collect(stream(Endpoint(server.url), QUESTION, SGLANG, "ling"))
+        return await collect(stream(Endpoint(server.url), QUESTION, SGLANG, "ling", drafts=drafts))
 
 
 def thinking_in(body: bytes) -> str:
@@ -59,7 +59,7 @@ async def test_replay_shows_the_accept_length_live_from_the_growth_of_usage(monk
 
 async def test_replay_without_drafts_has_no_accept_length(monkeypatch):
     monkeypatch.setattr("engine_bridge.chat.client.PROGRESS_INTERVAL_S", 0)
-    events = await replay(recorded("chat_no_drafts.sse"))
+    events = await replay(recorded("chat_no_drafts.sse"), drafts=False)
     assert events[-1].timings.accept_length is None
     assert {e.timings.accept_length for e in events if isinstance(e, Progress)} == {None}
 
@@ -94,7 +94,7 @@ async def test_replay_over_a_socket_in_small_pieces_gives_the_same_answer(cut):
 
 def test_replayed_server_info_shows_what_is_proven_and_what_only_set():
     info, loads = json.loads(recorded("server_info.json")), json.loads(recorded("loads.json"))
-    seen = {each.id: each for each in of_sglang(info, loads["loads"])}
+    seen = {each.id: each for each in of_sglang(info, loads)}
     assert seen["expert_kernels"].resolved == "humming"
     assert seen["expert_kernels"].verdict is Verdict.UNPROVEN
     assert seen["speculation"].resolved == "EAGLE 3/1/4"
@@ -105,8 +105,8 @@ def test_replayed_server_info_shows_what_is_proven_and_what_only_set():
 
 def test_speculation_that_accepts_nothing_fell_back():
     info = json.loads(recorded("server_info.json"))
-    rank = {"speculative": {"accept_length": 1.0}}
-    seen = {each.id: each for each in of_sglang(info, [rank])}
+    rank = {"loads": [{"speculative": {"accept_length": 1.0}}]}
+    seen = {each.id: each for each in of_sglang(info, rank)}
     assert seen["speculation"].verdict is Verdict.FELL_BACK
-    off = {each.id: each for each in of_sglang(info | {"speculative_algorithm": None}, [rank])}
+    off = {each.id: each for each in of_sglang(info | {"speculative_algorithm": None}, rank)}
     assert off["speculation"].verdict is Verdict.OFF

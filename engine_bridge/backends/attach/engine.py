@@ -10,6 +10,7 @@ import httpx
 from engine_bridge import secrets
 from engine_bridge.backends.attach.observe import Facts, facts, observe
 from engine_bridge.backends.base import Endpoint
+from engine_bridge.backends.sglang.loads import Moments
 from engine_bridge.chat import failures, server, web
 from engine_bridge.chat.flavour import GENERIC, Flavour
 from engine_bridge.contract import EngineSpec, EngineState, EngineStatus
@@ -40,6 +41,7 @@ class AttachedEngine:
         self._flavour: Flavour = GENERIC
         self._facts: Facts | None = None
         self._http = web.new_client(self._given.base_url)
+        self._moments: Moments | None = None
         self._silent = 0
         self._poller: asyncio.Task[None] | None = None
         self._changed = asyncio.Condition()
@@ -148,8 +150,8 @@ class AttachedEngine:
             self._endpoint, self._flavour = await server.detect(self._given, self._http)
             known = await facts(self._endpoint, self._flavour, self._http)
         model = self._model(known)
-        seen = await observe(self._endpoint, self._flavour, known, self._http)
-        self._facts, self._silent = known, 0
+        seen = await observe(self._endpoint, self._flavour, known, self._http, self._moments)
+        self._facts, self._moments, self._silent = known, seen.moments, 0
         await self._set(
             state=EngineState.BUSY if seen.load.running else EngineState.READY,
             phase="",

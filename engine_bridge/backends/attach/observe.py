@@ -9,11 +9,10 @@ import httpx
 
 from engine_bridge.backends.attach import optimisations
 from engine_bridge.backends.base import Endpoint
+from engine_bridge.backends.sglang import loads
 from engine_bridge.chat import server, web
 from engine_bridge.chat.flavour import LLAMA_SERVER, SGLANG, Flavour
 from engine_bridge.contract import Load, Optimisation
-
-GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +31,8 @@ class Facts:
 class Observation:
     load: Load
     optimisations: tuple[Optimisation, ...] = ()
+    moments: loads.Moments | None = None
+    """SGLang's sums over its decode steps, for the next look."""
 
 
 async def facts(endpoint: Endpoint, flavour: Flavour, http: httpx.AsyncClient) -> Facts:
@@ -61,9 +62,15 @@ async def facts(endpoint: Endpoint, flavour: Flavour, http: httpx.AsyncClient) -
 
 
 async def observe(
-    endpoint: Endpoint, flavour: Flavour, known: Facts, http: httpx.AsyncClient
+    endpoint: Endpoint,
+    flavour: Flavour,
+    known: Facts,
+    http: httpx.AsyncClient,
+    before: loads.Moments | None = None,
 ) -> Observation:
-    """What the server does at this moment. Raises httpx.HTTPError when it does not answer."""
+    """What the server does at this moment; `before` is the last look's `moments`, for rates.
+
+    Raises httpx.HTTPError when it does not answer."""
     root = web.root_url(endpoint.base_url)
     if flavour is LLAMA_SERVER:
         slots = await _try(http, f"{root}/slots", endpoint)
@@ -72,26 +79,12 @@ async def observe(
         load = Load(running=sum(bool(s.get("is_processing")) for s in slots), counters=counters)
         return Observation(load, optimisations.of_llama_server(slots, counters))
     if flavour is SGLANG:
-        url = f"{root}/v1/loads?include=core,memory,spec,queues"
-        ranks = _dict(await _try(http, url, endpoint)).get("loads")
-        ranks = [r for r in ranks if isinstance(r, dict)] if isinstance(ranks, list) else []
-        return Observation(_sglang_load(ranks), optimisations.of_sglang(known.info, ranks))
+        told = _dict(await _try(http, f"{root}{loads.PATH}", endpoint))
+        load, moments = loads.parse(told, before)
+        load = load.model_copy(update={"memory_bytes": loads.weight_and_cache_bytes(told)})
+        return Observation(load, optimisations.of_sglang(known.info, told), moments)
     await _try(http, f"{web.api_url(endpoint.base_url)}/models", endpoint)
     return Observation(Load())
-
-
-def _sglang_load(ranks: list[dict[str, Any]]) -> Load:
-    def total(name: str) -> int:
-        return sum(_count(rank.get(name)) or 0 for rank in ranks)
-
-    sizes = [_dict(rank.get("memory")) for rank in ranks]
-    gib = sum(float(m.get(n) or 0) for m in sizes for n in ("weight_gb", "kv_cache_gb", "graph_gb"))
-    return Load(
-        running=total("num_running_reqs"),
-        waiting=total("num_waiting_reqs"),
-        memory_bytes=round(gib * GIB) or None,
-        counters={"prompt_tokens": total("total_prefill_uncached_tokens")} if ranks else {},
-    )
 
 
 _COUNTERS = {

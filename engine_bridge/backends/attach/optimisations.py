@@ -11,11 +11,12 @@ from engine_bridge.contract import Optimisation, Verdict
 _NOT_SEEN = "the server tells its setting, not what its process runs"
 
 
-def of_sglang(info: dict[str, Any], ranks: list[dict[str, Any]]) -> tuple[Optimisation, ...]:
-    """From SGLang's `/server_info` and the ranks of `/v1/loads`."""
+def of_sglang(info: dict[str, Any], loads: dict[str, Any]) -> tuple[Optimisation, ...]:
+    """From the answers of SGLang's `/server_info` and `/v1/loads`."""
     if not info:
         return ()
-    rank = ranks[0] if ranks else {}
+    ranks = loads.get("loads")
+    rank = ranks[0] if isinstance(ranks, list) and ranks else {}
     return (
         *_expert_kernels(info),
         _sglang_speculation(info, rank),
