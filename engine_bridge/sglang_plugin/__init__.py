@@ -21,10 +21,10 @@ def register() -> None:
     if not wanted:
         return
     from engine_bridge.sglang_plugin import hooks
-    from engine_bridge.sglang_plugin.refusal import RefusedError
+    from engine_bridge.sglang_plugin.refusal import Refused
     from engine_bridge.sglang_plugin.request import Request
 
     try:
         hooks.install(Request.parse(wanted))
-    except RefusedError as refused:
+    except Refused as refused:
         raise SystemExit(str(refused)) from None

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from engine_bridge.sglang_plugin import __version__
-from engine_bridge.sglang_plugin.refusal import RefusedError
+from engine_bridge.sglang_plugin.refusal import Refused
 from engine_bridge.sglang_plugin.request import Request
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Evidence:
 
                 head.check_arguments(server_args)
             original(scheduler, server_args, *args, **kw)
-        except RefusedError as refused:
+        except Refused as refused:
             self._write({"plugin": __version__, "refused": [str(refused)]})
             raise
         found = self.collect(scheduler)
@@ -71,12 +71,10 @@ class Evidence:
             "refused": [],
         }
 
-    def refusals(self, found: dict[str, Any], scheduler: Any) -> list[RefusedError]:
+    def refusals(self, found: dict[str, Any], scheduler: Any) -> list[Refused]:
         """What was requested and is not there."""
         wrong = [
-            RefusedError(target, state)
-            for target, state in found["hooks"].items()
-            if state != "applied"
+            Refused(target, state) for target, state in found["hooks"].items() if state != "applied"
         ]
         models = [each for each in found["experts"].values() if each is not None]
         if self.request.humming and not _all_humming(models):
@@ -84,35 +82,33 @@ class Evidence:
             for each in models:
                 seen.update(each["backends"])
             ran = ", ".join(f"{count} on {name}" for name, count in seen.items()) or "none found"
-            wrong.append(RefusedError("Humming", f"not every expert layer runs on it ({ran})"))
+            wrong.append(Refused("Humming", f"not every expert layer runs on it ({ran})"))
         if self.request.fp8_head:
             from engine_bridge.sglang_plugin import head
 
             why = head.missing(scheduler.tp_worker.model_runner.model.lm_head)
             if why:
-                wrong.append(RefusedError(head.WHAT, why))
+                wrong.append(Refused(head.WHAT, why))
         if self.request.nextn and found["speculation"] is None:
-            wrong.append(RefusedError("NEXTN", "SGLang runs without speculation"))
+            wrong.append(Refused("NEXTN", "SGLang runs without speculation"))
         elif self.request.nextn and not found["head"]["shared_with_draft"]:
-            wrong.append(RefusedError("NEXTN", "the draft does not share the target's head"))
+            wrong.append(Refused("NEXTN", "the draft does not share the target's head"))
         if self.request.clamp:
             wrong += self._unclamped(found)
         return wrong
 
-    def _unclamped(self, found: dict[str, Any]) -> list[RefusedError]:
+    def _unclamped(self, found: dict[str, Any]) -> list[Refused]:
         clamp = found["clamp"]
         if not clamp["expected_layers"]:
             return []
         what = "the SwiGLU clamp"
         if not _all_humming([found["experts"]["target"]]):
-            return [
-                RefusedError(what, "the experts do not run on Humming, whose clamp it restores")
-            ]
+            return [Refused(what, "the experts do not run on Humming, whose clamp it restores")]
         # Graph capture has run every layer by now; without graphs nothing has run yet.
         missed = set(clamp["expected_layers"]) - set(clamp["applied_layers"])
         captured = found["cuda_graphs"] is not None
         if captured and missed:
-            return [RefusedError(what, f"layers {sorted(missed)} ran without it")]
+            return [Refused(what, f"layers {sorted(missed)} ran without it")]
         return []
 
     def _write(self, found: dict[str, Any]) -> None:
@@ -128,12 +124,13 @@ class Evidence:
 def _rank() -> int:
     import torch
 
-    return torch.distributed.get_rank() if torch.distributed.is_initialized() else 0
+    return int(torch.distributed.get_rank()) if torch.distributed.is_initialized() else 0
 
 
 def _all_humming(models: list[dict[str, Any]]) -> bool:
     layers: int = sum(each["layers"] for each in models)
-    return 0 < layers == sum(each["humming"] for each in models)
+    humming: int = sum(each["humming"] for each in models)
+    return 0 < layers == humming
 
 
 def draft_model(scheduler: Any) -> Any:

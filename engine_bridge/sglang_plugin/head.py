@@ -7,7 +7,7 @@ from sglang.srt.layers.quantization.base_config import QuantizeMethodBase
 from sglang.srt.layers.vocab_parallel_embedding import ParallelLMHead
 
 from engine_bridge.sglang_plugin import head_kernels
-from engine_bridge.sglang_plugin.refusal import RefusedError
+from engine_bridge.sglang_plugin.refusal import Refused
 
 WHAT = "the FP8 head"
 PLAIN = {"UnquantizedEmbeddingMethod", "UnquantizedLinearMethod", "PackWeightMethod"}
@@ -46,32 +46,28 @@ class Fp8HeadMethod(QuantizeMethodBase):
         logits = head_kernels.logits(rows, layer.weight, layer.weight_scale)
         if bias is not None:
             logits = logits + bias
-        return logits.view(*x.shape[:-1], -1)
+        return logits.view(*x.shape[:-1], logits.shape[-1])
 
 
 def _refuse_new_weights(*_: Any) -> None:
     """A BF16 tensor copied into an FP8 one would lose its scale without a word."""
-    raise RefusedError(
-        WHAT, "a running engine cannot load other weights into it; restart the engine"
-    )
+    raise RuntimeError("ling-chat: a running FP8 head takes no other weights; restart the engine")
 
 
 def check_arguments(server_args: Any) -> None:
     """Refuse what SGLang's arguments already rule out, before any weight is read."""
     if getattr(server_args, "enable_fp32_lm_head", False):
-        raise RefusedError(
-            WHAT, "--enable-fp32-lm-head asks for another head; leave one of them out"
-        )
+        raise Refused(WHAT, "--enable-fp32-lm-head asks for another head; leave one of them out")
     adapted = getattr(server_args, "lora_target_modules", None) or ()
     if {"lm_head", "all"} & set(adapted):
-        raise RefusedError(WHAT, "--lora-target-modules adapts the head; leave lm_head out of it")
+        raise Refused(WHAT, "--lora-target-modules adapts the head; leave lm_head out of it")
 
 
 def quantise_head(model: Any, model_config: Any, *_: Any, **__: Any) -> None:
     """After `_initialize_model`: from here on the target's head is loaded into FP8.
 
     Drafts are left alone: NEXTN takes the target's head, others have a vocabulary of their own.
-    Raises RefusedError for a model whose head cannot be.
+    Raises Refused for a model whose head cannot be.
     """
     if model_config.is_draft_model:
         return
@@ -79,16 +75,16 @@ def quantise_head(model: Any, model_config: Any, *_: Any, **__: Any) -> None:
     if type(head).__name__ == "PPMissingLayer":  # another pipeline stage has it
         return
     if not isinstance(head, ParallelLMHead):
-        raise RefusedError(WHAT, f"{type(model).__name__} has no LM head of its own to quantise")
+        raise Refused(WHAT, f"{type(model).__name__} has no LM head of its own to quantise")
     if getattr(model_config.hf_config, "tie_word_embeddings", False) or any(
         other is not head and getattr(other, "weight", None) is head.weight
         for other in model.modules()
     ):
-        raise RefusedError(WHAT, "the model ties its head to its embeddings, which must not change")
+        raise Refused(WHAT, "the model ties its head to its embeddings, which must not change")
     if getattr(getattr(model, "logits_processor", None), "use_fp32_lm_head", False):
-        raise RefusedError(WHAT, "the model's configuration asks for an FP32 head")
+        raise Refused(WHAT, "the model's configuration asks for an FP32 head")
     if type(head.quant_method).__name__ not in PLAIN:
-        raise RefusedError(
+        raise Refused(
             WHAT, f"the checkpoint quantises the head itself ({type(head.quant_method).__name__})"
         )
     head.quant_method = Fp8HeadMethod()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from engine_bridge.sglang_plugin.refusal import RefusedError
+from engine_bridge.sglang_plugin.refusal import Refused
 from engine_bridge.sglang_plugin.request import Request
 
 OLDEST, NEWEST = (0, 5, 19), (0, 5, 23)
@@ -29,22 +29,22 @@ class Hook:
 
 
 def sglang_version() -> str:
-    """The installed SGLang's version; raises RefusedError where none is installed."""
+    """The installed SGLang's version; raises Refused where none is installed."""
     try:
         return metadata.version("sglang")
     except metadata.PackageNotFoundError:
-        raise RefusedError("the plugin", "SGLang is not installed") from None
+        raise Refused("the plugin", "SGLang is not installed") from None
 
 
 def check_version(version: str) -> None:
-    """Raise RefusedError unless the plugin knows this release of SGLang."""
+    """Raise Refused unless the plugin knows this release of SGLang."""
     numbers = version.split("+", 1)[0].split(".")[:3]
     known = all(each.isdecimal() for each in numbers) and (
         OLDEST <= tuple(map(int, numbers)) <= NEWEST
     )
     if not known:
         oldest, newest = (".".join(map(str, each)) for each in (OLDEST, NEWEST))
-        raise RefusedError("the plugin", f"it knows SGLang {oldest} to {newest}, this is {version}")
+        raise Refused("the plugin", f"it knows SGLang {oldest} to {newest}, this is {version}")
 
 
 def wanted_hooks(request: Request) -> list[Hook]:
@@ -72,7 +72,7 @@ def wanted_hooks(request: Request) -> list[Hook]:
 def install(request: Request) -> None:
     """Register the hooks with SGLang, which applies them once all plugins have registered.
 
-    Raises RefusedError for an SGLang that is not known or lacks a function to hook: SGLang itself
+    Raises Refused for an SGLang that is not known or lacks a function to hook: SGLang itself
     would only log that.
     """
     check_version(sglang_version())
@@ -82,9 +82,7 @@ def install(request: Request) -> None:
         try:
             pkgutil.resolve_name(hook.target)
         except (ImportError, AttributeError) as error:
-            raise RefusedError(
-                hook.target, f"SGLang {sglang_version()} lacks it ({error})"
-            ) from None
+            raise Refused(hook.target, f"SGLang {sglang_version()} lacks it ({error})") from None
         HookRegistry.register(hook.target, hook.function, HookType[hook.kind])
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from engine_bridge.sglang_plugin.refusal import RefusedError
+from engine_bridge.sglang_plugin.refusal import Refused
 
 
 @dataclass(frozen=True)
@@ -20,15 +20,13 @@ class Request:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read the JSON object; raises RefusedError when it is none or holds an unknown name."""
+        """Read the JSON object; raises Refused when it is none or holds an unknown name."""
         try:
             wanted = json.loads(text)
             path = wanted.pop("evidence", None)
             request = cls(**wanted, evidence=Path(path) if path else None)
         except (ValueError, AttributeError, TypeError) as error:
-            raise RefusedError("the plugin", f"its request cannot be read ({error})") from None
+            raise Refused("the plugin", f"its request cannot be read ({error})") from None
         if not all(isinstance(value, bool) for value in wanted.values()):
-            raise RefusedError(
-                "the plugin", "its request holds something other than true and false"
-            )
+            raise Refused("the plugin", "its request holds something other than true and false")
         return request

@@ -7,7 +7,7 @@ quant method: upstream then dies at graph capture, or drafts noise (accept lengt
 from collections.abc import Callable
 from typing import Any
 
-from engine_bridge.sglang_plugin.refusal import RefusedError
+from engine_bridge.sglang_plugin.refusal import Refused
 
 
 def set_lm_head_from_target(draft: Any, head: Any) -> None:
@@ -18,7 +18,7 @@ def set_lm_head_from_target(draft: Any, head: Any) -> None:
 def share_head(original: Callable[[Any], None], worker: Any) -> None:
     """Around `EagleDraftWorker.init_lm_head`: make SGLang share the module, then prove it did.
 
-    Raises RefusedError unless the draft's head is the target's, the very object.
+    Raises Refused unless the draft's head is the target's, the very object.
     """
     draft = worker.draft_runner.model
     if not hasattr(draft, "set_lm_head_from_target"):
@@ -26,7 +26,7 @@ def share_head(original: Callable[[Any], None], worker: Any) -> None:
     original(worker)
     target = worker.target_worker.model_runner.model
     if draft.lm_head is not target.lm_head:
-        raise RefusedError(
+        raise Refused(
             "NEXTN",
             f"the draft {type(draft).__name__} kept a head of its own and would draft noise",
         )
