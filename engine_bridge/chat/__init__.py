@@ -1,4 +1,4 @@
-"""Chat over HTTP with any engine."""
+"""Talking to an engine: one request, one stream of events."""
 
 import sys
 

@@ -8,7 +8,6 @@ import pytest
 from chat_wire import QUESTION, WHOLE, Reply, collect, http, refused, text_of, wire
 
 from engine_bridge.backends.base import Endpoint
-from engine_bridge.chat import client
 from engine_bridge.chat.client import stream
 from engine_bridge.chat.events import ChatRequest, Message, Waiting
 from engine_bridge.chat.failures import refusal, rejects_optional_field
@@ -193,10 +192,6 @@ async def test_local_server_is_not_asked_through_a_proxy(monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     async with wire(GOOD) as server:
         assert text_of(await ask(server.url)) == "Hi"
-
-
-def test_patience_is_ten_minutes():
-    assert client.PATIENCE_S == 600
 
 
 @pytest.mark.parametrize(
