@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 
-from app.tui.panel.words import USABLE, switch_hint
+from app.tui.panel.words import USABLE, can_switch, is_ours, switch_hint
 from app.tui.plain import one_line
-from engine_bridge.contract import Verdict
 
 if TYPE_CHECKING:
     from app.tui.app import LingChat
@@ -37,7 +36,7 @@ def system_commands(app: "LingChat", chat: "ChatScreen") -> Iterator[SystemComma
 
 def _switches(app: "LingChat") -> Iterator[SystemCommand]:
     for number, each in enumerate(app.status.optimisations, 1):
-        if each.verdict is Verdict.NOT_SUPPORTED:
+        if not can_switch(each):
             continue
         verb = "off" if each.requested else "on"
         hint = switch_hint(each).removeprefix("Space ")
@@ -50,11 +49,14 @@ def _switches(app: "LingChat") -> Iterator[SystemCommand]:
 
 def _engine(app: "LingChat") -> Iterator[SystemCommand]:
     if app.status.state in USABLE:
-        yield SystemCommand("Restart the engine", "Stops and starts it", app.restart_engine)
-        yield SystemCommand("Stop the engine", "Frees its memory", app.action_stop_engine)
         yield SystemCommand("Verify", "Proves every optimisation again", app.verify)
     else:
         yield SystemCommand("Start the engine", "F5", app.action_start_engine)
+    if not is_ours(app.spec):
+        return
+    if app.status.state in USABLE:
+        yield SystemCommand("Restart the engine", "Stops and starts it", app.restart_engine)
+        yield SystemCommand("Stop the engine", "Frees its memory", app.action_stop_engine)
     if app.status.keep:
         yield SystemCommand(
             "Let the engine go on quit",

@@ -34,6 +34,7 @@ class Talk:
         self._queue: deque[UserEntry] = deque()
         self._worker: Worker[None] | None = None
         self._reply: Reply | None = None
+        self._told = (False, False)
 
     @property
     def _app(self) -> "LingChat":
@@ -75,7 +76,14 @@ class Talk:
         for entry in self._queue:
             entry.set_waits(waits)
         self._screen.transcript.touch()
-        self._screen.refresh_bindings()
+        self._tell()
+
+    def _tell(self) -> None:
+        """Let the footer show other keys, where others do something now."""
+        now = (self.can_stop, self._screen.transcript.last_reply is not None)
+        if now != self._told:
+            self._told = now
+            self._screen.refresh_bindings()
 
     def stop(self) -> str:
         """Stop the running reply; else take back the last message that waits and return it."""
@@ -86,7 +94,7 @@ class Talk:
             return ""
         entry = self._queue.pop()
         self._screen.transcript.take_away(entry)
-        self._screen.refresh_bindings()
+        self._tell()
         return entry.text
 
     def regenerate(self) -> None:
@@ -112,7 +120,7 @@ class Talk:
         self._reply = None
         self._app.conversation.turns = []
         self._screen.transcript.clear()
-        self._screen.refresh_bindings()
+        self._tell()
 
     def tick(self) -> None:
         """Time went by: a running thought's clock moves."""
@@ -130,7 +138,7 @@ class Talk:
         self._worker = self._screen.run_worker(
             self._run(reply, ask), group="reply", exit_on_error=True
         )
-        self._screen.refresh_bindings()
+        self._tell()
 
     async def _run(self, reply: Reply, ask: Callable[[], AsyncIterator[Event]]) -> None:
         turns = self._app.conversation.turns

@@ -97,7 +97,7 @@ async def test_the_focused_switch_says_when_it_applies_and_i_shows_its_proof(hom
         assert "Space switches it off; the engine restarts (took 21 s last time)." in flat
         await pilot.press("i")
         proof = text_of(first)
-        for words in ("requested on", "resolved Q8_0", "observed all tensors", "290 Q8_0"):
+        for words in ("requested on", "resolved  Q8_0", "observed  all tensors", "290 Q8_0"):
             assert words in proof
         await pilot.press("down")
         assert "for the next message" in " ".join(text_of(app.query(SwitchRow)[1]).split())
@@ -136,7 +136,7 @@ async def test_a_starting_engine_shows_its_phase_share_and_time_left(home: Path)
         await pilot.pause()
         welcome = "\n".join(str(row) for row in app.screen.query_one(Welcome).rows(80))
         assert "loading weights 60%, 4.0 s left" in welcome
-        assert "Type your question now." in welcome
+        assert "Just type." in welcome
         app.status = EngineStatus(
             state=EngineState.FAILED, reason="It broke.", cure="Mend it.", model_name="m"
         )

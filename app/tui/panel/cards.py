@@ -93,8 +93,9 @@ class EngineCard(Rows):
         changed = status != self._status
         if not changed and (frame == self._frame or status.state not in MOVING):
             return
+        height = len(self.rows(self.size.width)) if changed else 0
         self._status, self._frame = status, frame
-        self.refresh(layout=changed)
+        self.refresh(layout=changed and len(self.rows(self.size.width)) != height)
 
     def rows(self, width: int) -> list[Content]:
         status, glyphs = self._status, self._glyphs

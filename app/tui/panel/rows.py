@@ -10,6 +10,8 @@ from textual.widget import Widget
 class Rows(Widget):
     """Subclasses say what their rows are; the height follows from that."""
 
+    _shown: Content | None = None
+
     def rows(self, width: int) -> Sequence[Content]:
         """The rows at `width` cells."""
         raise NotImplementedError
@@ -19,6 +21,13 @@ class Rows(Widget):
 
     def render(self) -> Content:
         return Content("\n").join(self.rows(self.size.width))
+
+    def refresh_if_changed(self) -> None:
+        """Draw again only where the rows are others than before."""
+        shown = self.render()
+        if shown != self._shown:
+            self._shown = shown
+            self.refresh()
 
 
 class Made(Rows):

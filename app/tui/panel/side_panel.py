@@ -45,12 +45,12 @@ class SidePanel(VerticalScroll, can_focus=False):
         self._engine.show(status, frame)
         self._title.display = bool(status.optimisations)
         await self._switches.show(status.optimisations, wanted)
-        self._speed.refresh()
+        self._speed.refresh_if_changed()
 
     def tick(self, status: EngineStatus, frame: int) -> None:
         """Time went by: figures and turning signs."""
         self._engine.show(status, frame)
-        self._speed.refresh()
+        self._speed.refresh_if_changed()
 
 
 class StatusLine(Static):

@@ -12,8 +12,8 @@ from textual.message import Message
 
 from app.tui import figures
 from app.tui.glyphs import UNICODE, Glyphs
-from app.tui.panel.rows import Rows, hanging
-from app.tui.panel.words import switch_hint, switch_sign
+from app.tui.panel.rows import Rows, hanging, labelled
+from app.tui.panel.words import can_switch, switch_hint, switch_sign
 from app.tui.plain import one_line
 from engine_bridge.contract import Optimisation, Verdict
 
@@ -77,19 +77,16 @@ class SwitchRow(Rows, can_focus=True):
                 (f"{sign} ", colour), (title, "" if self.is_supported else "$muted 70%")
             )
         ]
-        below = self._state(width)
-        if self._is_open:
-            below.append(Content.assemble((one_line(optimisation.summary), "$muted")))
-            below += [
-                Content.assemble((f"{link} ", "$muted"), words)
-                for link, words in proof(optimisation)
-            ]
-        if (self.has_focus or self.mouse_hover) and self.is_supported:
-            more = "i hides the proof." if self._is_open else "i shows the proof."
-            hint = f"{switch_hint(optimisation)} {more}"
-            below.append(Content.assemble((hint, "italic $muted")))
-        for each in below:
+        for each in self._state(width):
             rows += hanging(each, width)
+        if self._is_open:
+            rows += hanging(Content.assemble((one_line(optimisation.summary), "$muted")), width)
+            for link, words in proof(optimisation):
+                rows += labelled(link, words, width, column=10, indent=2)
+        if self.has_focus or self.mouse_hover:
+            more = "i hides the proof." if self._is_open else "i shows the proof."
+            hint = f"{switch_hint(optimisation)} {more}" if can_switch(optimisation) else more
+            rows += hanging(Content.assemble((hint, "italic $muted")), width)
         return rows
 
     def _state(self, width: int) -> list[Content]:
@@ -131,7 +128,7 @@ class SwitchRow(Rows, can_focus=True):
 
     def action_switch(self) -> None:
         """Switch it."""
-        if self.is_supported:
+        if can_switch(self.optimisation):
             now = self.optimisation.requested if self._wanted is None else self._wanted
             self.post_message(self.Switched(self.optimisation, not now))
 

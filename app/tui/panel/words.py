@@ -5,7 +5,14 @@ from textual.content import Content
 from app.tui import figures
 from app.tui.glyphs import Glyphs
 from app.tui.plain import one_line
-from engine_bridge.contract import Applies, EngineState, EngineStatus, Optimisation, Verdict
+from engine_bridge.contract import (
+    Applies,
+    EngineSpec,
+    EngineState,
+    EngineStatus,
+    Optimisation,
+    Verdict,
+)
 
 USABLE = (EngineState.READY, EngineState.BUSY)
 MOVING = (EngineState.STARTING, EngineState.STOPPING)
@@ -59,6 +66,16 @@ def switch_sign(optimisation: Optimisation, glyphs: Glyphs) -> tuple[str, str]:
             return glyphs.partly, "$accent"
         case _:
             return glyphs.off, "$muted"
+
+
+def is_ours(spec: EngineSpec) -> bool:
+    """Whether the engine is started by us, so that we may stop and keep it too."""
+    return spec.backend != "attach"
+
+
+def can_switch(optimisation: Optimisation) -> bool:
+    """Whether it has a switch here that does something."""
+    return optimisation.switchable and optimisation.verdict is not Verdict.NOT_SUPPORTED
 
 
 def switch_hint(optimisation: Optimisation) -> str:

@@ -15,7 +15,7 @@ from app.tui import figures
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Made, hanging, labelled
 from app.tui.panel.switches import proof
-from app.tui.panel.words import USABLE, state_sign, state_text, switch_sign
+from app.tui.panel.words import USABLE, is_ours, state_sign, state_text, switch_sign
 from app.tui.plain import one_line
 from app.tui.screens.log_tail import LogTail
 from engine_bridge.contract import EngineState, EngineStatus
@@ -119,10 +119,12 @@ class EngineScreen(Screen[None]):
         is_usable = self.app.status.state in USABLE
         is_down = self.app.status.state in (EngineState.STOPPED, EngineState.FAILED)
         match action:
-            case "restart" | "verify":
+            case "verify":
                 return is_usable
+            case "restart":
+                return is_usable and is_ours(self.app.spec)
             case "stop":
-                return not is_down
+                return not is_down and is_ours(self.app.spec)
             case "start":
                 return is_down
             case _:

@@ -46,7 +46,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("F2", "engine: phases, proofs, log"),
             ("F3", "show or hide the panel"),
             ("F5", "start the engine"),
-            ("Space", "switch the optimisation that has the focus"),
+            ("Space, click", "switch the optimisation under the cursor"),
             ("i", "its proof"),
         ),
     ),

@@ -35,7 +35,7 @@ class Welcome(Rows):
         elif status.state is EngineState.FAILED:
             rows.append(Content("The engine did not start. F5 tries again; what you type is kept."))
         else:
-            rows.append(Content("Type your question now. It is sent when the engine is ready."))
+            rows.append(Content("Just type. It is sent as soon as the engine is ready."))
         rows += [Content(""), Content.assemble(sign, " ", state_text(status))]
         if status.state is EngineState.STARTING:
             bar = meter(status.fraction or 0.0, BAR, self._glyphs, "$accent")

@@ -174,6 +174,19 @@ def _cells(runs: Sequence[Run]) -> int:
     return sum(cell_len(text) for text, _ in runs)
 
 
+def keep_alike(old: list[Line], new: list[Line]) -> int:
+    """Put the old rows in place of the new ones that look the same, up to the first that does not
+    (their drawing is known already); returns how many."""
+    if old is new:
+        return 0  # the same block, painted again in place
+    for number, (before, after) in enumerate(zip(old, new, strict=False)):
+        if before.segments != after.segments:
+            return number
+        before.joint = after.joint
+        new[number] = before
+    return min(len(old), len(new))
+
+
 def copy_text(lines: Sequence[Line], start: int | None, end: int | None) -> str:
     """What a selection copies from `lines`: from character `start` of the first to `end` of the
     last, without gutters, wrapped rows joined again."""

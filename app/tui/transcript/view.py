@@ -17,7 +17,7 @@ from textual.timer import Timer
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.palette import Palette, derive
 from app.tui.transcript.entries import Entry, NoteEntry, Reply, UserEntry
-from app.tui.transcript.lines import Line, copy_text
+from app.tui.transcript.lines import Line, copy_text, keep_alike
 from app.tui.transcript.stack import Look, Stack
 
 FLUSH_S = 0.05
@@ -61,6 +61,8 @@ class Transcript(ScrollView, can_focus=True):
         self._flush_timer: Timer | None = None
         self._idle_timer: Timer | None = None
         self._is_behind = False
+        self._drawn = 0
+        """Rows there were when it was last drawn."""
 
     # What is shown
 
@@ -111,10 +113,12 @@ class Transcript(ScrollView, can_focus=True):
                 # What just changed is small; painting it now gives its true height.
                 for block in entry.blocks[same:][-8:]:
                     block.painted(self._look)
-                self._stack.splice(first + same, first + placed, entry.blocks[same:])
+                old, new = self._stack.blocks[first + same : first + placed], entry.blocks[same:]
+                alike = keep_alike(old[0].lines, new[0].lines) if old and new else 0
+                self._stack.splice(first + same, first + placed, new)
                 self._placed[entry] = len(entry.blocks)
                 if changed is None:
-                    changed = self._stack.top(first + same)
+                    changed = self._stack.top(first + same) + alike
             first += len(entry.blocks)
         if changed is not None:
             self._settle(changed)
@@ -136,7 +140,8 @@ class Transcript(ScrollView, can_focus=True):
             if grown:
                 self.set_reactive(ScrollView.scroll_y, self.scroll_y + grown)
                 self.set_reactive(ScrollView.scroll_target_y, self.scroll_y)
-        self.virtual_size = Size(self._width, self._stack.height)
+        # No less than the view: a layout of the screen is due only once there is more to scroll.
+        self.virtual_size = Size(self._width, max(height, self._stack.height))
         if self.follows:
             self.scroll_to(y=self._end, animate=False, force=True, immediate=True)
         self._tell_behind()
@@ -144,7 +149,9 @@ class Transcript(ScrollView, can_focus=True):
         if at != was_at or first_row <= at:
             self.refresh()
         elif first_row < at + height:
-            self.refresh_lines(first_row, at + height - first_row)
+            last = min(at + height, max(self._drawn, self._stack.height))
+            self.refresh_lines(first_row, last - first_row)
+        self._drawn = self._stack.height
 
     @property
     def _width(self) -> int:
