@@ -22,9 +22,7 @@ def main(folder: Path) -> None:
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=384, special_tokens=SPECIAL, initial_alphabet=alphabet
-    )
+    trainer = trainers.BpeTrainer(vocab_size=384, special_tokens=SPECIAL, initial_alphabet=alphabet)
     bpe.train_from_iterator(["a river, a stone and a letter in the garden"] * 8, trainer)
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=bpe, pad_token="<pad>", eos_token="<end>", chat_template=TEMPLATE

@@ -42,6 +42,8 @@ EXTRA = "LING_CHAT_ENGINE_ARGS"
 ON_CPU = "LING_CHAT_SGLANG_CPU"
 READY_EVERY_S = 0.5
 SAVE_EVERY_S = 10.0
+RATES = ("decode_tokens_per_s", "round_s", "accept_length")
+"""SGLang publishes its sums every 15 steps: between two of them the last rates hold."""
 LONG_CONTEXT_TOKENS = 30_000
 """Where attention backends differ most, and where they were compared."""
 
@@ -62,6 +64,7 @@ class SGLang:
         self._learned = Learned()
         self._setting = Setting("", "", frozenset(), "")
         self._proven: tuple[Optimisation, ...] = ()
+        self._rates: dict[str, float | None] = {}
         self._asked_ready = self._saved = 0.0
 
     def optimisations(self, spec: EngineSpec) -> tuple[Optimisation, ...]:
@@ -171,6 +174,8 @@ class SGLang:
         slow = self._slow.feed(time.monotonic(), gpu) if gpu else ""
         prefill = self._serving.prefill if load.running else None
         context = load.context_tokens or (self._serving.context_tokens if load.running else None)
+        if grown is not None or not load.running:
+            self._rates = {name: getattr(load, name) for name in RATES}
         if grown is not None and context:
             decode = Decode(grown.step_s, grown.tokens_per_step, grown.steps)
             speculation.learn(self._learned, self._setting, context, decode)
@@ -179,6 +184,7 @@ class SGLang:
             self._learned.save()
         return load.model_copy(
             update={
+                **self._rates,
                 "context_tokens": context,
                 "state_usage": self._serving.state_usage,
                 "prefill_done_tokens": prefill.done if prefill else None,

@@ -38,6 +38,8 @@ ONE_USER: Flags = {
     "--enable-metrics": None,
     "--decode-log-interval": "10",
     "--enable-cache-report": None,
+    # The host asks every second; the log is for what happens.
+    "--uvicorn-access-log-exclude-prefixes": "/v1/loads",
 }
 LING: Flags = {
     "--dtype": "bfloat16",
