@@ -28,6 +28,18 @@ def interpreter() -> str | None:
     return os.environ.get("LING_CHAT_SGLANG_PYTHON")
 
 
+def entry_point(folder: Path) -> None:
+    """Write the metadata by which SGLang finds the plugin, `folder` and ROOT being on the path."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    plugins = project["entry-points"]["sglang.srt.plugins"]
+    info = folder / f"ling_chat-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Name: ling-chat\nVersion: {project['version']}\n")
+    (info / "entry_points.txt").write_text(
+        "[sglang.srt.plugins]\n" + "".join(f"{k} = {v}\n" for k, v in plugins.items())
+    )
+
+
 def install(python: str, folder: Path) -> dict[str, str]:
     """Put the shim and the plugin's entry point into `folder`; returns the process environment."""
     site = subprocess.run(
@@ -41,14 +53,7 @@ def install(python: str, folder: Path) -> dict[str, str]:
     )
     with (folder / "sgl_kernel" / "load_utils.py").open("a") as file:
         file.write(STUBS)
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    plugins = project["entry-points"]["sglang.srt.plugins"]
-    info = folder / f"ling_chat-{project['version']}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Name: ling-chat\nVersion: {project['version']}\n")
-    (info / "entry_points.txt").write_text(
-        "[sglang.srt.plugins]\n" + "".join(f"{k} = {v}\n" for k, v in plugins.items())
-    )
+    entry_point(folder)
     bare = {k: v for k, v in os.environ.items() if k not in ("LING_CHAT_ENGINE", "PYTHONHOME")}
     return bare | {
         "PYTHONPATH": f"{folder}:{ROOT}",

@@ -37,7 +37,7 @@ class Server:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 command, env=environment, stdout=log, stderr=subprocess.STDOUT,
-                start_new_session=True, preexec_fn=lambda: os.nice(10),
+                start_new_session=True,
             )  # fmt: skip
 
     def wait(self) -> bool:

@@ -1,4 +1,4 @@
-"""Checkpoints without weights: a tiny Ling of its real shape, a tiny Llama to be served."""
+"""Checkpoints without weights: Ling's shape, tiny and full-sized, and a tiny Llama to serve."""
 
 import json
 from pathlib import Path
@@ -24,6 +24,24 @@ LING = {
     "mtp_use_kda": False, "tie_word_embeddings": False, "use_bias": False, "use_qkv_bias": False,
     "torch_dtype": "bfloat16", "eos_token_id": 1, "pad_token_id": 0,
 }  # fmt: skip
+# Ling-3.0-flash's published dimensions; the number of heads is the one that makes its 5.1B active.
+LING_FLASH = LING | {
+    "vocab_size": 157184, "hidden_size": 2560, "intermediate_size": 7680, "num_hidden_layers": 42,
+    "num_attention_heads": 32, "num_key_value_heads": 32, "head_dim": 128,
+    "max_position_embeddings": 262144, "rotary_dim": 64, "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "qk_head_dim": 192, "v_head_dim": 128,
+    "layer_group_size": 6, "num_experts": 512, "num_experts_per_tok": 8,
+    "moe_intermediate_size": 768, "moe_shared_expert_intermediate_size": 768, "n_group": 8,
+    "topk_group": 4, "first_k_dense_replace": 2, "expert_swiglu_limit_list": [0] * 35 + [4] * 7,
+    "share_expert_swiglu_limit_list": [0] * 34 + [5] * 6 + [7] * 2, "eos_token_id": 156895,
+    "pad_token_id": 156892,
+    "quantization_config": {
+        "quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic",
+        "weight_block_size": [128, 128], "scale_fmt": "ue8m0",
+        "modules_to_not_convert": ["lm_head"],
+        "routed_experts_quant_method": "mxfp4", "routed_experts_group_size": 32,
+    },
+}  # fmt: skip
 LLAMA = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 256 + 4,
     "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -43,10 +61,12 @@ def byte_alphabet() -> list[str]:
 
 
 def write(folder: Path, config: dict[str, object]) -> Path:
-    """A model folder of `config` with a tokenizer of one token a byte."""
+    """A model folder of `config`; text in is a token a byte, other ids out are filler words."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
-    vocab = {token: number for number, token in enumerate([*SPECIAL, *byte_alphabet()])}
+    known = [*SPECIAL, *byte_alphabet()]
+    fillers = (f"\u0120t{number}" for number in range(len(known), int(str(config["vocab_size"]))))
+    vocab = {token: number for number, token in enumerate([*known, *fillers])}
     byte_level = {
         "type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True,
     }  # fmt: skip
