@@ -25,7 +25,6 @@ SHIPPED = Form("as shipped")
 FORMS = (
     Form("not repacked", no_extra_bufts=True),
     Form("cpu-layout Q8_0", layers="Q8_0"),
-    Form("cpu-layout Q8_0/1024", layers="Q8_0", n_ubatch=1024),
     Form("light-head Q8_0", head="Q8_0"),
     Form("light-head Q4_0", head="Q4_0"),
 )
@@ -80,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
     forms = [SHIPPED]
     forms += [f for f in FORMS if not (f.recipe.changes and convert.unsupported(gguf, f.recipe))]
     if args.quality:
-        forms = [f for f in forms if f is SHIPPED or (f.recipe.changes and f.n_ubatch == 512)]
+        forms = [f for f in forms if f is SHIPPED or f.recipe.changes]
     orders = [order(args, form) for form in forms]
     names = [form.title for form in forms]
     if not args.quality:
@@ -106,7 +105,6 @@ def order(args: argparse.Namespace, form: Form) -> dict[str, Any]:
         "model": str(model),
         "n_ctx": 4096,
         "n_threads": args.threads,
-        "n_ubatch": form.n_ubatch,
         "no_extra_bufts": form.no_extra_bufts,
     }
 

@@ -36,8 +36,7 @@ class RealEngine:
 
 @contextmanager
 def running_engine(model: Path, speculation: str = "none") -> Iterator[RealEngine]:
-    """The engine process that the product starts too. Small batches, so that it looks up often
-    while it reads a prompt; but none smaller than a draft (48 tokens), which would end it."""
+    """The engine process that the product starts too."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -48,8 +47,6 @@ def running_engine(model: Path, speculation: str = "none") -> Iterator[RealEngin
         api_key=KEY,
         n_ctx=2048,
         n_threads=2,
-        n_batch=64,
-        n_ubatch=64,
         speculation=speculation,
     )
     process = subprocess.Popen(

@@ -29,7 +29,7 @@ def found(form: Form):
 @pytest.fixture
 def given_findings(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = {
-        "cpu-layout": found(Form("Q8_0, micro-batch 1024", layers="Q8_0", n_ubatch=1024)),
+        "cpu-layout": found(Form("Q8_0", layers="Q8_0")),
         "light-head": found(Form("head Q4_0", head="Q4_0")),
     }
     monkeypatch.setattr(switches, "_MEASURES", findings)
@@ -43,7 +43,6 @@ def prove(optimisations: tuple[Optimisation, ...], engine: LiveEngine) -> dict[s
 def run(choice: switches.Choice):
     return live_engine(
         choice.model_path,
-        n_ubatch=choice.n_ubatch,
         no_extra_bufts=choice.no_extra_bufts,
         speculation=choice.speculation,
         draft_match=choice.draft_match,
@@ -67,12 +66,12 @@ def test_all_three_are_verified_inside_the_engine(
     home: Path, smol: Path, given_findings: None
 ) -> None:
     choice = switches.resolve(ALL_ON, smol, 2, quiet)
-    assert (choice.n_ubatch, choice.speculation) == (1024, "ngram-simple")
+    assert choice.speculation == "ngram-simple"
     with run(choice) as engine:
         proven = prove(choice.optimisations, engine)
     assert {o.verdict for o in proven.values()} == {Verdict.VERIFIED}
     layout, head, ngram = proven["cpu-layout"], proven["light-head"], proven["ngram"]
-    assert layout.resolved == "Q8_0, micro-batch 1024"
+    assert layout.resolved == "Q8_0"
     assert layout.observed == "layers Q8_0"
     assert head.observed == "head Q4_0"
     assert Path(layout.evidence["file"]).name == choice.model_path.name != smol.name
@@ -127,7 +126,7 @@ def test_a_failed_conversion_starts_the_original_and_says_why(
 
     monkeypatch.setattr(convert, "check_space", full)
     choice = switches.resolve(ALL_ON, smol, 2, quiet)
-    assert (choice.model_path, choice.n_ubatch) == (smol, 512)
+    assert choice.model_path == smol
     fell = {o.id: o.verdict for o in choice.optimisations}
     assert fell["cpu-layout"] is fell["light-head"] is Verdict.FELL_BACK
     assert choice.speculation == "ngram-simple"

@@ -51,7 +51,6 @@ class LlamaCpp:
             api_key=key,
             n_ctx=context,
             n_threads=threads,
-            n_ubatch=choice.n_ubatch,
             no_extra_bufts=choice.no_extra_bufts,
             speculation=choice.speculation,
             draft_match=choice.draft_match,

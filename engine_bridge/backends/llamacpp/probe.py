@@ -28,7 +28,7 @@ from engine_bridge.paths import derived_dir
 TOKENS_IN, TOKENS_OUT = 2048, 128
 """The mix that decides: a document of a few pages and a short answer, this app's usual turn."""
 READ = 1024
-"""Tokens of a prefill run: the least that shows what a micro-batch of 1,024 does."""
+"""Tokens of a prefill run: several batches of the engine."""
 WORTH = 1.05
 """How many times as fast as shipped a form must be; less is within the noise."""
 PREFILL_WEIGHTS, DECODE_BYTES = 20_000_000, 48_000_000
@@ -48,7 +48,6 @@ class Form:
     layers: str | None = None
     head: str | None = None
     no_extra_bufts: bool = False
-    n_ubatch: int = 512
 
     @property
     def recipe(self) -> convert.Recipe:
@@ -69,7 +68,6 @@ LAYOUTS = (
     SHIPPED,
     Form("as shipped, not repacked", no_extra_bufts=True),
     Form("Q8_0", layers="Q8_0"),
-    Form("Q8_0, micro-batch 1024", layers="Q8_0", n_ubatch=1024),
 )
 """Q4_0 layers are faster still and lose quality, so they are never chosen here."""
 HEADS = (SHIPPED, Form("head Q8_0", head="Q8_0"), Form("head Q4_0", head="Q4_0"))
@@ -127,26 +125,19 @@ def _layout(model: Path, threads: int, report: Report, cancel: threading.Event) 
     more = Short(_enough(DECODE_BYTES, per_layer[1], gguf))
     whole = Short(more.layers, None)
     reads = [_Run(form, few, reads=READ) for form in LAYOUTS]
-    makes = [_Run(form, more, makes=MAKE) for form in LAYOUTS[:3]]
+    makes = [_Run(form, more, makes=MAKE) for form in LAYOUTS]
     cost = _measure(
         model, gguf, [*reads, *makes, _Run(SHIPPED, whole, makes=MAKE)], threads, report, cancel
     )
     head_cost = max(0.0, cost[_Run(SHIPPED, whole, makes=MAKE)] - cost[makes[0]])
-    seconds = {}
-    for run in reads:
-        if run not in cost:
-            continue
-        # the micro-batch does not matter to decoding: one run stands for both
-        twin = next(m for m in makes if (m.form.recipe, m.form.no_extra_bufts) == _weights(run))
-        seconds[run.form] = (
-            TOKENS_IN * cost[run] * depth / few.layers,
-            TOKENS_OUT * (cost[twin] * depth / more.layers + head_cost),
+    seconds = {
+        read.form: (
+            TOKENS_IN * cost[read] * depth / few.layers,
+            TOKENS_OUT * (cost[make] * depth / more.layers + head_cost),
         )
+        for read, make in zip(reads, makes, strict=True)
+    }
     return _best(seconds, f"{few.layers}- and {more.layers}-layer copies")
-
-
-def _weights(run: _Run) -> tuple[convert.Recipe, bool]:
-    return run.form.recipe, run.form.no_extra_bufts
 
 
 def _head(model: Path, threads: int, report: Report, cancel: threading.Event) -> Finding:
@@ -190,8 +181,7 @@ def _measure(
 ) -> dict[_Run, float]:
     """CPU seconds per token of each run over a few rounds.
 
-    Prompts are shorter where one round would take too long; then runs with a larger
-    micro-batch than the prompt would show nothing and are left out.
+    Prompts are shorter where one round would take too long.
     """
     report(Phase("trying the weights' forms: making short copies"))
     with convert.alone(report, cancel), _copies(model, gguf, runs, cancel) as paths:
@@ -200,7 +190,6 @@ def _measure(
                 "model": str(paths[run.form.recipe, run.short]),
                 "n_ctx": READ + 128,
                 "n_threads": threads,
-                "n_ubatch": run.form.n_ubatch,
                 "no_extra_bufts": run.form.no_extra_bufts,
             }
             for run in runs
@@ -210,9 +199,6 @@ def _measure(
             pairs = dict(zip(runs, engines, strict=True))
             pace = _warm_up(pairs) / threads
             reads = max((n for n in (READ, 512, 256) if n * pace <= ROUND_S), default=128)
-            pairs = {
-                r: e for r, e in pairs.items() if not r.reads or r.form.n_ubatch <= max(reads, 512)
-            }
             return _rounds(pairs, reads, report, cancel)
 
 

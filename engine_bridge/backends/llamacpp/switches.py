@@ -58,7 +58,6 @@ class Choice:
     model_path: Path
     optimisations: tuple[Optimisation, ...]
     no_extra_bufts: bool = False
-    n_ubatch: int = 512
     speculation: str = "none"
     """`none` or `ngram-simple`."""
     draft_match: int = DRAFT_MATCH
@@ -122,7 +121,7 @@ def resolve(
         form = finding.form
         recipe = replace(recipe, layers=form.layers or recipe.layers, head=form.head or recipe.head)
         if id_ == CPU_LAYOUT:
-            choice = replace(choice, no_extra_bufts=form.no_extra_bufts, n_ubatch=form.n_ubatch)
+            choice = replace(choice, no_extra_bufts=form.no_extra_bufts)
     if recipe.changes:
         try:
             choice = replace(choice, model_path=convert.convert(model, recipe, report, cancel))
