@@ -15,6 +15,7 @@ COMMANDS = {
     "engine": "app.cli.engine:engine",
     "models": "app.cli.models:models",
     "doctor": "app.cli.doctor:doctor",
+    "key": "app.cli.key:key",
 }
 INTERRUPTED = 130
 

@@ -18,9 +18,12 @@ def wanted(
     url = url or (settings.engine.url or None)
     if backend == "auto":
         backend = "llamacpp"
+    if model is None:
+        # The model of the settings is one of ours; an attached server has its own.
+        model = "" if backend == "attach" else settings.engine.model
     return EngineSpec(
         backend=backend,
-        model=_absolute(model if model is not None else settings.engine.model),
+        model=model if backend == "attach" else _absolute(model),
         optimisations=settings.engine.optimisations,
         context_tokens=context,
         url=url if backend == "attach" else None,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from engine_bridge import secrets
 from engine_bridge.chat.web import shown
 from engine_bridge.errors import BridgeError, UnavailableError, UsageError
 
@@ -142,8 +141,7 @@ def sentence(told: Refusal, base_url: str, model: str) -> BridgeError:
     if told.status in (401, 403):
         return UnavailableError(
             f"The server at {where} refuses the API key ({told.status}).",
-            "Set LING_CHAT_API_KEY, or keep the key with:"
-            f" keyring set {secrets.SERVICE} {secrets.server_key(where)}",
+            f"Set LING_CHAT_API_KEY, or keep the key with: ling-chat key {where}",
         )
     if overflow := context_overflow(told):
         return overflow
