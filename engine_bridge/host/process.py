@@ -52,7 +52,7 @@ class EngineProcess:
     async def wait(self) -> int:
         """Wait for the end; returns the exit code, negative for a signal."""
         # asyncio's own wait also waits for the pipes, which a grandchild may hold open for ever.
-        while self._process.returncode is None:
+        while self._process.returncode is None:  # noqa: ASYNC110 (the child tells nobody)
             await asyncio.sleep(POLL_S)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(self._reader), LAST_WORDS_S)

@@ -10,8 +10,8 @@ from engine_bridge.backends.base import Report
 from engine_bridge.errors import BridgeError, UnavailableError, UsageError
 from engine_bridge.models import hashes
 from engine_bridge.models.download import partials
-from engine_bridge.models.header import NotAModelError, read_header
 from engine_bridge.models.registry import Entry, find, load_registry
+from engine_bridge.models.tensors import NotAModelError, read_open
 
 GIVE_ANOTHER = "Give the path of a GGUF file, or a name that `ling-chat models list` shows."
 
@@ -80,7 +80,8 @@ def check_file(path: Path) -> None:
         cure = f"Give one of the files in it, such as {inside[0]}." if inside else GIVE_ANOTHER
         raise UsageError(f"{path} is a folder.", cure)
     try:
-        read_header(path)
+        with path.open("rb") as file:
+            read_open(file)
     except FileNotFoundError:
         raise UsageError(f"{path} does not exist.", GIVE_ANOTHER) from None
     except OSError as error:

@@ -17,9 +17,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from engine_bridge.backends.llamacpp import convert, switches, tensors, trial
+from engine_bridge.backends.llamacpp import convert, switches, trial
 from engine_bridge.backends.llamacpp.probe import Form
 from engine_bridge.errors import BridgeError
+from engine_bridge.models import tensors
 
 SHIPPED = Form("as shipped")
 FORMS = (

@@ -13,9 +13,10 @@ import pytest
 from live_engine import answer, live_engine
 
 from engine_bridge.backends.base import Phase
-from engine_bridge.backends.llamacpp import convert, tensors
+from engine_bridge.backends.llamacpp import convert
 from engine_bridge.backends.llamacpp.convert import Recipe
 from engine_bridge.errors import BridgeError
+from engine_bridge.models import tensors
 from engine_bridge.paths import derived_dir
 
 LAYERS = Recipe(layers="Q8_0")

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from live_engine import LiveEngine, live_engine
 
-from engine_bridge.backends.llamacpp import convert, probe, proof, switches, tensors
+from engine_bridge.backends.llamacpp import convert, probe, proof, switches
 from engine_bridge.backends.llamacpp.probe import Finding, Form
 from engine_bridge.contract import Effect, EngineSpec, Load, Optimisation, Verdict
 from engine_bridge.errors import BridgeError
+from engine_bridge.models import tensors
 
 ALL_ON = EngineSpec(optimisations={"cpu-layout": True, "light-head": True, "ngram": True})
 ALL_OFF = EngineSpec(optimisations={"cpu-layout": False, "light-head": False, "ngram": False})

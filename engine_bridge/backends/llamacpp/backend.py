@@ -8,11 +8,11 @@ from pathlib import Path
 
 from engine_bridge import machine
 from engine_bridge.backends.base import Diagnosis, Endpoint, Launch, Phase, Report, Running
-from engine_bridge.backends.llamacpp import failures, plan, proof, serve, switches, tensors
+from engine_bridge.backends.llamacpp import failures, plan, proof, serve, switches
 from engine_bridge.backends.llamacpp.counters import read_load
 from engine_bridge.contract import EngineSpec, Load, Optimisation
 from engine_bridge.errors import BridgeError
-from engine_bridge.models import choose, store
+from engine_bridge.models import choose, store, tensors
 from engine_bridge.models.ensure import ensure
 
 PHASES = {

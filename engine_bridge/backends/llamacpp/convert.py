@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import IO
 
 from engine_bridge.backends.base import Phase, Report
-from engine_bridge.backends.llamacpp import rewrite, tensors
+from engine_bridge.backends.llamacpp import rewrite
 from engine_bridge.backends.llamacpp.rewrite import Step
-from engine_bridge.backends.llamacpp.tensors import HEAD, Gguf, Tensor
 from engine_bridge.errors import BridgeError
+from engine_bridge.models import tensors
+from engine_bridge.models.tensors import HEAD, Gguf, Tensor
 from engine_bridge.paths import derived_dir
 
 REVISION = 1

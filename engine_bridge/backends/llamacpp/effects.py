@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine_bridge.backends.llamacpp import tensors
 from engine_bridge.contract import Effect
 from engine_bridge.errors import BridgeError
+from engine_bridge.models import tensors
 from engine_bridge.paths import state_dir
 
 

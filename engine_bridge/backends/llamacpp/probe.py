@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from engine_bridge.backends.base import Phase, Report
-from engine_bridge.backends.llamacpp import convert, effects, tensors, trial
-from engine_bridge.backends.llamacpp.tensors import Gguf
+from engine_bridge.backends.llamacpp import convert, effects, trial
 from engine_bridge.backends.llamacpp.trial import Runner, Short
 from engine_bridge.contract import Effect
 from engine_bridge.errors import BridgeError
+from engine_bridge.models import tensors
+from engine_bridge.models.tensors import Gguf
 from engine_bridge.paths import derived_dir
 
 TOKENS_IN, TOKENS_OUT = 2048, 128

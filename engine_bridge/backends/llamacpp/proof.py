@@ -4,8 +4,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from engine_bridge.backends.base import Endpoint
-from engine_bridge.backends.llamacpp import convert, switches, tensors
+from engine_bridge.backends.llamacpp import convert, switches
 from engine_bridge.backends.llamacpp.counters import read_load
+from engine_bridge.backends.llamacpp.opened import OpenFile, open_gguf_of
 from engine_bridge.contract import Load, Optimisation, Verdict
 
 if TYPE_CHECKING:
@@ -29,14 +30,14 @@ async def prove(
     tokens, unless it has drafted before or is answering somebody. Never raises: what cannot
     be seen is `unproven`.
     """
-    opened = await asyncio.to_thread(tensors.open_gguf_of, pid)
+    opened = await asyncio.to_thread(open_gguf_of, pid)
     proven = [_weights(o, opened) for o in optimisations]
     return tuple(
         [await _speculation(o, endpoint, pid) if o.id == switches.NGRAM else o for o in proven]
     )
 
 
-def _weights(o: Optimisation, opened: tensors.OpenFile | None) -> Optimisation:
+def _weights(o: Optimisation, opened: OpenFile | None) -> Optimisation:
     """cpu-layout and light-head: the tensor types in the file that the process has open."""
     if o.id not in (switches.CPU_LAYOUT, switches.LIGHT_HEAD):
         return o

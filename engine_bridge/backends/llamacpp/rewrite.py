@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING
 
-from engine_bridge.backends.llamacpp import tensors
-from engine_bridge.backends.llamacpp.tensors import ARRAY, MAGIC, Field, Gguf, Tensor
+from engine_bridge.models import tensors
+from engine_bridge.models.tensors import ARRAY, MAGIC, Field, Gguf, Tensor
 
 if TYPE_CHECKING:
     import numpy as np

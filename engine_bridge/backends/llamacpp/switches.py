@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from engine_bridge.backends.base import Report
-from engine_bridge.backends.llamacpp import convert, effects, probe, tensors
+from engine_bridge.backends.llamacpp import convert, effects, probe
 from engine_bridge.backends.llamacpp.probe import Finding
 from engine_bridge.contract import EngineSpec, Optimisation, Verdict
 from engine_bridge.errors import BridgeError
+from engine_bridge.models import tensors
 
 CPU_LAYOUT, LIGHT_HEAD, NGRAM = "cpu-layout", "light-head", "ngram"
 SPECULATION = "ngram-simple"

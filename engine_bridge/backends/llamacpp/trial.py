@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine_bridge.backends.llamacpp import convert, rewrite, serve
-from engine_bridge.backends.llamacpp.tensors import EMBEDDINGS, HEAD, Gguf
 from engine_bridge.errors import BridgeError
+from engine_bridge.models.tensors import EMBEDDINGS, HEAD, Gguf
 
 if TYPE_CHECKING:
     import httpx

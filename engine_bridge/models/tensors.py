@@ -1,4 +1,4 @@
-"""What is inside a GGUF file, and which one an engine process has open.
+"""What is inside a GGUF file, and whether it is whole: read from its header.
 
 The header is read here and not with `gguf.GGUFReader`: that one makes several numpy arrays for
 each token of the vocabulary, 5 to 15 seconds of CPU for a file whose header takes 0.1 s here.
@@ -10,7 +10,6 @@ import hashlib
 import mmap
 import os
 import struct
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,6 +19,11 @@ from typing import IO
 from engine_bridge.errors import BridgeError
 
 MAGIC = b"GGUF"
+VERSIONS = (2, 3)
+DEFAULT_ALIGNMENT = 32
+MOST_TENSORS, MOST_FIELDS, MOST_DIMENSIONS = 1 << 20, 1 << 16, 8
+MOST_ITEMS = 1 << 24
+"""Of an array of strings. Bounds, like those above, the time that a damaged header can cost."""
 STRING, ARRAY = 8, 9
 SCALARS = {
     0: "B",
@@ -40,6 +44,10 @@ PLAIN = frozenset({"F32", "F16", "BF16", "F64", "I8", "I16", "I32", "I64"})
 """Types that are not quantised."""
 
 Value = int | float | bool | str
+
+
+class NotAModelError(ValueError):
+    """Why a file is no usable GGUF, as the end of a sentence that begins with its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,28 +170,32 @@ class _Cursor:
 
     def take(self, form: str) -> tuple[int, ...]:
         values = struct.unpack_from(form, self.data, self.at)
-        self.at += struct.calcsize(form)
+        self.pass_over(struct.calcsize(form))
         return values
 
     def text(self) -> str:
         (length,) = self.take("<Q")
-        if length > len(self.data) - self.at:
-            raise struct.error("text beyond the end")
-        raw = self.data[self.at : self.at + length]
-        self.at += length
-        return raw.decode("utf-8", "replace")
+        start = self.at
+        self.pass_over(length)
+        return self.data[start : self.at].decode("utf-8", "replace")
 
-    def skip(self, item_type: int, count: int) -> None:
+    def pass_over(self, count: int) -> None:
+        self.at += count
+        if self.at > len(self.data):
+            raise struct.error("beyond the end")
+
+    def pass_items(self, item_type: int, count: int) -> None:
         """Pass over array items."""
         if item_type in SCALARS:
-            self.at += count * struct.calcsize("<" + SCALARS[item_type])
-        elif item_type == STRING:
+            self.pass_over(count * struct.calcsize("<" + SCALARS[item_type]))
+        elif item_type != STRING or count > MOST_ITEMS:
+            raise NotAModelError("has a damaged header")
+        else:
             unpack, at, data = struct.Struct("<Q").unpack_from, self.at, self.data
             for _ in range(count):
                 at += 8 + unpack(data, at)[0]
             self.at = at
-        else:
-            raise struct.error(f"array of type {item_type}")
+            self.pass_over(0)
 
     def field(self) -> Field:
         start, key = self.at, self.text()
@@ -191,7 +203,7 @@ class _Cursor:
         if kind == ARRAY:
             item_type, count = self.take("<IQ")
             data = self.at
-            self.skip(item_type, count)
+            self.pass_items(item_type, count)
             return Field(key, kind, start, data, self.at, None, item_type, count)
         data = self.at
         value: Value
@@ -200,8 +212,16 @@ class _Cursor:
         elif kind in SCALARS:
             (value,) = self.take("<" + SCALARS[kind])
         else:
-            raise struct.error(f"value of type {kind}")
+            raise NotAModelError(f"has a header with the unknown value type {kind}")
         return Field(key, kind, start, data, self.at, value)
+
+    def tensor(self) -> tuple[str, tuple[int, ...], int, int]:
+        """Name, shape, number of the type, offset into the tensor data."""
+        name, (dimensions,) = self.text(), self.take("<I")
+        if dimensions > MOST_DIMENSIONS:
+            raise NotAModelError("has a damaged header")
+        shape, (kind, offset) = self.take(f"<{dimensions}Q"), self.take("<IQ")
+        return name, shape, kind, offset
 
 
 def items_end(header: bytes, field: Field, count: int) -> int:
@@ -222,37 +242,51 @@ def read(path: Path) -> Gguf:
     try:
         with path.open("rb") as file:
             return read_open(file)
-    except (OSError, ValueError, struct.error) as error:
-        raise BridgeError(
-            f"{path.name} is not a readable GGUF file ({error}).",
-            "Check the path, or fetch the model again.",
-        ) from error
+    except OSError as error:
+        why = f"cannot be read: {error.strerror or error}"
+    except NotAModelError as error:
+        why = str(error)
+    raise BridgeError(f"{path.name} {why}.", "Check the path, or fetch the model again.")
 
 
 def read_open(file: IO[bytes]) -> Gguf:
-    """The header of an open GGUF file. Raises ValueError, OSError or struct.error."""
+    """The header of an open GGUF file, checked against its length.
+
+    Raises NotAModelError, and OSError when the file cannot be read.
+    """
+    size = os.fstat(file.fileno()).st_size
+    if size < len(MAGIC):
+        raise NotAModelError("is empty" if size == 0 else "is cut short")
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        if data[:4] != MAGIC:
-            raise ValueError("it does not start with GGUF")
-        cursor = _Cursor(data)
-        cursor.at = 4
-        version, n_tensors, n_fields = cursor.take("<IQQ")
-        if version not in (2, 3):
-            raise ValueError(f"GGUF version {version}")
-        fields = {field.key: field for field in (cursor.field() for _ in range(n_fields))}
-        infos = []
-        for _ in range(n_tensors):
-            name, (dims,) = cursor.text(), cursor.take("<I")
-            shape, (kind, offset) = cursor.take(f"<{dims}Q"), cursor.take("<IQ")
-            infos.append((name, shape, kind, offset))
-        alignment = fields["general.alignment"].value if "general.alignment" in fields else 32
-        if not isinstance(alignment, int) or alignment < 1:
-            raise ValueError(f"alignment {alignment}")
-        start = -(-cursor.at // alignment) * alignment
-        tensors = tuple(_tensors(infos, start))
-        if any(t.offset + t.nbytes > len(data) for t in tensors):
-            raise ValueError("it is cut short")
-        return Gguf(data[:start], version, alignment, fields, tensors, len(data))
+        if data[: len(MAGIC)] != MAGIC:
+            raise NotAModelError("is not a GGUF file")
+        try:
+            gguf = _parse(data)
+        except (struct.error, OverflowError) as error:
+            raise NotAModelError("is cut short in its header") from error
+    needed = max((t.offset + t.nbytes for t in gguf.tensors), default=0)
+    if needed > size:
+        raise NotAModelError(f"is cut short: {needed - size:,} of {needed:,} bytes are missing")
+    return gguf
+
+
+def _parse(data: mmap.mmap) -> Gguf:
+    cursor = _Cursor(data)
+    cursor.pass_over(len(MAGIC))
+    (version,) = cursor.take("<I")
+    if version not in VERSIONS:
+        raise NotAModelError(f"has the GGUF version {version}, which is not known here")
+    n_tensors, n_fields = cursor.take("<QQ")
+    if not 0 < n_tensors <= MOST_TENSORS or n_fields > MOST_FIELDS:
+        raise NotAModelError("has a damaged header")
+    fields = {field.key: field for field in (cursor.field() for _ in range(n_fields))}
+    infos = [cursor.tensor() for _ in range(n_tensors)]
+    given = fields.get("general.alignment")
+    alignment = given.value if given else DEFAULT_ALIGNMENT
+    if not isinstance(alignment, int) or alignment < 1:
+        raise NotAModelError("has a damaged header")
+    start = -(-cursor.at // alignment) * alignment
+    return Gguf(data[:start], version, alignment, fields, tuple(_tensors(infos, start)), len(data))
 
 
 def _tensors(infos: list[tuple[str, tuple[int, ...], int, int]], start: int) -> Iterator[Tensor]:
@@ -279,80 +313,3 @@ def _identity(path: Path, size: int, _changed: int) -> str:
             file.seek(len(gguf.header) + (size - len(gguf.header)) * part // 64)
             digest.update(file.read(4096))
     return digest.hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class OpenFile:
-    """A GGUF file that a process has open or mapped."""
-
-    path: str
-    gguf: Gguf
-    how: str
-    """What ties it to the process: "mapped, same inode"."""
-
-
-def open_gguf_of(pid: int) -> OpenFile | None:
-    """The GGUF file that process `pid` has open at this moment, the largest if there are several.
-
-    None where there is none or the system does not let us see. Takes 0.1 to 0.3 s.
-    """
-    candidates = _mapped_linux(pid) if sys.platform == "linux" else _mapped_elsewhere(pid)
-    found: dict[str, OpenFile] = {}
-    for shown, source, how in candidates:
-        if shown in found:
-            continue
-        try:
-            with open(source, "rb") as file:
-                if file.read(4) == MAGIC:
-                    found[shown] = OpenFile(shown, read_open(file), how)
-        except (OSError, ValueError, struct.error):
-            continue
-    return max(found.values(), key=lambda f: f.gguf.file_bytes, default=None)
-
-
-def _mapped_linux(pid: int) -> Iterator[tuple[str, str, str]]:
-    """(path shown, path to open, how) of files that may be the model, surest first.
-
-    /proc/PID/map_files leads to the mapped inode itself but needs a capability, so the path
-    with the same inode number is the usual way; a path whose inode was replaced is left out.
-    """
-    seen: set[str] = set()
-    try:
-        lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
-        descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
-    except OSError:
-        return
-    for line in lines:
-        parts = line.split(maxsplit=5)
-        if len(parts) < 6 or parts[4] == "0" or "x" in parts[1] or parts[5] in seen:
-            continue
-        shown = parts[5]
-        seen.add(shown)
-        link = f"/proc/{pid}/map_files/{parts[0]}"
-        if os.access(link, os.R_OK):
-            yield shown, link, "mapped, opened through the process"
-        try:
-            same = os.stat(shown).st_ino == int(parts[4])
-        except OSError:
-            continue
-        if same:
-            yield shown, shown, "mapped, same inode"
-    for descriptor in descriptors:
-        try:
-            if descriptor.stat().st_size > len(MAGIC) and os.readlink(descriptor).startswith("/"):
-                yield os.readlink(descriptor), str(descriptor), "open, opened through the process"
-        except OSError:
-            continue
-
-
-def _mapped_elsewhere(pid: int) -> Iterator[tuple[str, str, str]]:
-    import psutil
-
-    try:
-        process = psutil.Process(pid)
-        for file in process.open_files():
-            yield file.path, file.path, "open, by path"
-        for region in getattr(process, "memory_maps", list)():
-            yield region.path, region.path, "mapped, by path"
-    except (psutil.Error, OSError, NotImplementedError):
-        return
