@@ -7,6 +7,7 @@ there ends the start with its name.
 
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ class Evidence:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.hooks: list[Hook] = []
+        self.found: dict[str, Any] = {}
 
     def start(
         self, original: Callable[..., None], scheduler: Any, server_args: Any, *args: Any, **kw: Any
@@ -42,13 +44,17 @@ class Evidence:
         found = self.collect(scheduler)
         refusals = list(self.refusals(found, scheduler))
         found["refused"] = [str(each) for each in refusals]
+        self.found = found
         self._write(found)
         if refusals:
             raise refusals[0]
 
-    def publish(self, output: Any, scheduler: Any, *_: Any, **__: Any) -> None:
+    def publish(self, output: Any, *_: Any, **__: Any) -> None:
         """After `Scheduler.get_internal_state`: add the evidence, counters as they stand now."""
-        output.internal_state["ling_chat"] = self.collect(scheduler)
+        # Walking the model again would hold up the scheduler; only the counters can have moved.
+        output.internal_state["ling_chat"] = self.found | {
+            "clamp": self.found["clamp"] | clamp_counters()
+        }
 
     def collect(self, scheduler: Any) -> dict[str, Any]:
         """Everything there is to see, as JSON values; `refused` is empty in an engine that runs."""
@@ -193,13 +199,15 @@ def clamp_facts(target: Any) -> dict[str, Any]:
         for layer in expert_layers(target)
         if layer.moe_runner_config.gemm1_clamp_limit is not None or layer.layer_id in configured
     ]
-    applied: list[int] = []
-    calls = 0
-    if any(backend(layer) == "humming" for layer in expert_layers(target)):
-        from engine_bridge.sglang_plugin import clamp
+    return {"expected_layers": sorted(limited)} | clamp_counters()
 
-        applied, calls = sorted(clamp.applied_layers), clamp.calls
-    return {"expected_layers": sorted(limited), "applied_layers": applied, "calls": calls}
+
+def clamp_counters() -> dict[str, Any]:
+    """Which layers ran with the clamp so far, and how often; nothing where it is not installed."""
+    clamp = sys.modules.get("engine_bridge.sglang_plugin.clamp")
+    if clamp is None:
+        return {"applied_layers": [], "calls": 0}
+    return {"applied_layers": sorted(clamp.applied_layers), "calls": clamp.calls}
 
 
 def speculation(scheduler: Any) -> dict[str, Any] | None:

@@ -17,15 +17,16 @@ TILE = 8192  # rows of the vocabulary worked on at once outside the kernels
 
 @dataclass(frozen=True)
 class Shape:
-    """How one launch is cut: a tile of vocabulary × hidden, threads, and loads in flight."""
+    """How one launch is cut: a tile of vocabulary × hidden, threads, and tiles under way."""
 
     vocab: int
     hidden: int
     warps: int
-    stages: int
+    stages: int = 1
 
 
-ONE_ROW = Shape(16, 512, 4, 1)
+# The whole of a row at once, so that all its loads are under way before the first is needed.
+ONE_ROW = Shape(4, 4096, 8)
 # Rows of activations worked on together -> shape; 16 is the tensor cores' least.
 ROWS = {
     16: Shape(64, 128, 4, 4),
@@ -58,10 +59,9 @@ def _one_row(  # type: ignore[no-untyped-def]
     scale_ptr,
     out_ptr,
     vocab,
-    hidden,
+    hidden: tl.constexpr,
     VOCAB: tl.constexpr,
     HIDDEN: tl.constexpr,
-    STAGES: tl.constexpr,
 ):
     """out[v] = scale[v] * sum_k w[v, k] * x[k]"""
     v = tl.program_id(0) * VOCAB + tl.arange(0, VOCAB)
@@ -69,7 +69,9 @@ def _one_row(  # type: ignore[no-untyped-def]
     in_vocab = v < vocab
     w_rows = w_ptr + v.to(tl.int64)[:, None] * hidden
     products = tl.zeros([VOCAB, HIDDEN], tl.float32)
-    for start in tl.range(0, hidden, HIDDEN, num_stages=STAGES):
+    # Unrolled, and for a hidden size below HIDDEN no loop at all: half the registers, so twice
+    # the loads under way.
+    for start in tl.static_range(0, hidden, HIDDEN):
         in_hidden = start + k < hidden
         w = tl.load(
             w_rows + (start + k)[None, :],
@@ -138,7 +140,7 @@ def one_row(
     out = torch.empty((1, vocab), dtype=x.dtype, device=x.device)
     _one_row[(triton.cdiv(vocab, shape.vocab),)](
         x, weight, scales, out, vocab, hidden,
-        VOCAB=shape.vocab, HIDDEN=shape.hidden, STAGES=shape.stages, num_warps=shape.warps,
+        VOCAB=shape.vocab, HIDDEN=shape.hidden, num_warps=shape.warps,
     )  # fmt: skip
     return out
 

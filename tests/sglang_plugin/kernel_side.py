@@ -1,0 +1,86 @@
+"""Runs where Triton is installed: the plugin's kernels without a GPU, as JSON on standard output.
+
+TRITON_INTERPRET=1 kernel_side.py interpret     their results, on odd sizes
+kernel_side.py compile                          what the compiler makes of them, per GPU
+"""
+
+import json
+import sys
+
+import torch
+
+from engine_bridge.sglang_plugin import clamp, head_kernels
+from engine_bridge.sglang_plugin.head_kernels import Shape
+
+
+def difference(out, reference):
+    return float((out.double() - reference.double()).norm() / reference.double().norm())
+
+
+def interpret():
+    """Kernel against tiles. The interpreter rounds to BF16 wrongly, so other dtypes stand in."""
+    torch.manual_seed(0)
+    seen = {}
+    for vocab, hidden in ((200, 272), (64, 128), (33, 80)):
+        weight, scales = head_kernels.quantise(torch.randn(vocab, hidden))
+        for rows in (1, 2, 4, 17, 35):
+            x = torch.randn(rows, hidden, dtype=torch.float16)
+            out = head_kernels.any_rows(x, weight, scales, 16, Shape(64, 64, 4, 2))
+            tiles = head_kernels.by_tiles(x, weight, scales)
+            seen[f"any_rows {rows}x{vocab}x{hidden}"] = difference(out, tiles)
+        x = torch.randn(1, hidden, dtype=torch.float16)
+        out = head_kernels.one_row(x, weight, scales, Shape(16, 128, 4))
+        tiles = head_kernels.by_tiles(x, weight, scales)
+        seen[f"one_row {vocab}x{hidden}"] = difference(out, tiles)
+    x = torch.randn(7, 2 * 200) * 6
+    out, tiles = torch.empty(7, 200), torch.empty(7, 200)
+    clamp._clamped_swiglu[(7, 1)](x, out, 200, 4.0, 256)
+    clamp.clamped_swiglu(x, tiles, 4.0)
+    seen["clamp"] = difference(out, tiles)
+    return seen
+
+
+def compile_for(capability):
+    """Bytes of shared memory of every kernel and shape that the product uses."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    types = {
+        "x_ptr": "*bf16", "w_ptr": "*fp8e4nv", "scale_ptr": "*fp32", "out_ptr": "*bf16",
+        "rows": "i32", "vocab": "i32", "hidden": "i32", "width": "i32", "limit": "fp32",
+    }  # fmt: skip
+
+    def shared(kernel, warps, **constants):
+        names = kernel.arg_names
+        source = ASTSource(
+            fn=kernel,
+            signature={n: "constexpr" if n in constants else types[n] for n in names},
+            constexprs={(names.index(n),): value for n, value in constants.items()},
+            attrs={
+                (i,): [["tt.divisibility", 16]]
+                for i, n in enumerate(names)
+                if n not in constants and n not in ("rows", "limit")
+            },
+        )
+        target = GPUTarget("cuda", capability, 32)
+        return triton.compile(source, target=target, options={"num_warps": warps}).metadata.shared
+
+    one = head_kernels.ONE_ROW
+    seen = {
+        "one_row": shared(
+            head_kernels._one_row, one.warps, hidden=2560, VOCAB=one.vocab, HIDDEN=one.hidden
+        ),
+        "clamp": shared(clamp._clamped_swiglu, 4, BLOCK=clamp.BLOCK),
+    }
+    for rows, shape in head_kernels.ROWS.items():
+        seen[f"any_rows {rows}"] = shared(
+            head_kernels._any_rows, shape.warps, ROWS=rows, VOCAB=shape.vocab,
+            HIDDEN=shape.hidden, STAGES=shape.stages,
+        )  # fmt: skip
+    return seen
+
+
+if __name__ == "__main__":
+    facts = interpret() if sys.argv[1] == "interpret" else {n: compile_for(n) for n in (90, 121)}
+    print(json.dumps(facts))

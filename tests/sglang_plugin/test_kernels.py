@@ -1,0 +1,36 @@
+"""The plugin's kernels without a GPU: in Triton's interpreter, and through its compiler."""
+
+import json
+import subprocess
+
+import pytest
+import sglang_cpu
+
+pytestmark = [pytest.mark.sglang, pytest.mark.timeout(900)]
+# What one block of threads may have, in bytes (CUDA's tables of compute capabilities).
+SHARED_MEMORY = {"90": 232_448, "121": 101_376}
+
+
+def run(python, environment, mode, **more):
+    script = sglang_cpu.ROOT / "tests" / "sglang_plugin" / "kernel_side.py"
+    output = subprocess.run(
+        [python, script, mode], env=environment | more, check=True, capture_output=True, text=True
+    ).stdout
+    return json.loads(output.splitlines()[-1])
+
+
+def test_the_kernels_compute_what_plain_torch_does_on_odd_sizes_too(
+    sglang_python, sglang_environment
+):
+    seen = run(sglang_python, sglang_environment, "interpret", TRITON_INTERPRET="1")
+    assert len(seen) == 3 * 6 + 1
+    assert max(seen.values()) < 1e-3
+
+
+def test_the_kernels_compile_for_an_h200_and_fit_a_spark(
+    sglang_python, sglang_environment, tmp_path
+):
+    seen = run(sglang_python, sglang_environment, "compile", TRITON_CACHE_DIR=str(tmp_path))
+    for capability, kernels in seen.items():
+        assert len(kernels) >= 4
+        assert max(kernels.values()) <= SHARED_MEMORY[capability], kernels
