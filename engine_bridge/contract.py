@@ -164,6 +164,8 @@ class EngineStatus(_Frozen):
     model_name: str = ""
     model_path: str = ""
     model_bytes: int | None = None
+    caveat: str = ""
+    """What to know of this model with this engine, a sentence; empty where there is nothing."""
     engine_pid: int | None = None
     base_url: str = ""
     flavour: str = ""

@@ -224,6 +224,7 @@ def _describe(status: "EngineStatus") -> list[str]:
         memory = status.load.memory_bytes
         lines += [
             f"model      {status.model_name}  {status.model_path}",
+            *([f"           {status.caveat}"] if status.caveat else []),
             f"address    {status.base_url}  (process {status.engine_pid})",
             f"context    {status.context_tokens:,} tokens, {status.threads} threads",
             f"memory     {memory / 1e6:,.0f} MB" if memory else "memory     unknown",

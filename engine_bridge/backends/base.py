@@ -51,6 +51,8 @@ class Launch:
     threads: int
     model_bytes: int | None = None
     """Size of the weights; None: that of the file at `model_path`."""
+    caveat: str = ""
+    """See `EngineStatus.caveat`."""
     stdin: bytes = field(default=b"", repr=False)
     """Written to the engine's standard input, which then stays open: its end means
     that the host is gone and the engine must leave."""

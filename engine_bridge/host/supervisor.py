@@ -262,6 +262,7 @@ class Supervisor:
                     "model_name": launch.model_name,
                     "model_path": str(launch.model_path),
                     "model_bytes": launch.model_bytes or launch.model_path.stat().st_size,
+                    "caveat": launch.caveat,
                     "engine_pid": pid,
                     "base_url": launch.endpoint.base_url,
                     "context_tokens": launch.context_tokens,

@@ -65,6 +65,7 @@ class LlamaCpp:
             model_path=choice.model_path,
             context_tokens=context,
             threads=threads,
+            caveat=switches.caveat(choice.model_path),
             optimisations=choice.optimisations,
         )
 
