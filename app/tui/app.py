@@ -1,9 +1,9 @@
 """The app: holds the engine, the conversation and the settings; the screens show them."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from pathlib import Path, PurePath
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -122,7 +122,12 @@ class LingChat(App[None]):
 
     def _start(self, spec: EngineSpec) -> None:
         self.spec = spec
-        self.run_worker(self._try(self.engine.start(spec)), group="engine-start", exclusive=True)
+        self.run_worker(self._try(self._start_and_keep()), group="engine-start", exclusive=True)
+
+    async def _start_and_keep(self) -> None:
+        await self.engine.start(self.spec)
+        if self.settings.engine.keep:
+            await self.engine.keep(True)
 
     def action_stop_engine(self) -> None:
         """Stop the engine."""
@@ -144,9 +149,9 @@ class LingChat(App[None]):
         lines = [f"{each.title}: {each.verdict}" for each in status.optimisations]
         self.notify("\n".join(lines) or "This engine has no switches.", markup=False, timeout=8)
 
-    async def _try(self, work: object) -> None:
+    async def _try(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            await work  # type: ignore[misc]
+            await work
         except BridgeError as error:
             self.status = EngineStatus(
                 state=EngineState.FAILED, spec=self.spec, reason=error.reason, cure=error.cure

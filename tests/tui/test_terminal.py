@@ -27,6 +27,13 @@ def start(
     )
 
 
+def read_some_then_stop(app: "pexpect.spawn[bytes]") -> None:
+    """Until the panel counts tokens; then Esc, and the figures under the reply."""
+    app.expect(rb"\d+ tokens")
+    app.send("\x1b")
+    app.expect(rb"tok/s[^\r\n]*TTFT")
+
+
 def model(spec: EngineSpec) -> list[str]:
     return ["--model", spec.model, "--context", "1024"]
 
@@ -39,7 +46,7 @@ def test_one_types_before_the_engine_is_ready_reads_the_answer_and_leaves_nothin
     app.send("Say hello.")
     app.send("\r")
     app.expect(b"sent when the engine is ready")
-    app.expect(rb"tok/s[^\r\n]*TTFT")
+    read_some_then_stop(app)
     state = statefile.read()
     assert state is not None
     app.send("\x11")  # Ctrl+Q
@@ -69,7 +76,7 @@ def test_a_terminal_that_knows_only_ascii_gets_only_ascii(
     app.logfile_read = drawn = io.BytesIO()
     app.expect(b"sk anything")
     app.send("Sag: grün 你好\r")
-    app.expect(rb"tok/s[^\r\n]*TTFT")
+    read_some_then_stop(app)
     app.send("\x11")
     app.expect(pexpect.EOF)
     app.close()

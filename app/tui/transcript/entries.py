@@ -15,6 +15,8 @@ from app.tui.transcript.stack import Block, Look
 from engine_bridge.chat.events import Timings
 
 MARGIN = 2
+PATIENCE_S = 2.0
+"""Seconds of waiting after which a clock shows that time goes by."""
 
 
 class Entry:
@@ -147,6 +149,7 @@ class Reply(Entry):
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._now = now
+        self._since = now()
         self._answer = _Stream(self)
         self._thinking = _Stream(self, quiet=True)
         self._fold = Block(self._paint_fold, self)
@@ -222,9 +225,12 @@ class Reply(Entry):
         return True
 
     def tick(self) -> None:
-        """Time went by: the clock of a running thought moves."""
+        """Time went by: the clock of a running thought, or of the wait before it, moves."""
         if self._thinking.text and self._thought_s is None:
             self._rebuild()
+        elif self.activity:
+            self._tail.invalidate()
+            self._changed = min(self._changed, self._solid)
 
     def refresh(self) -> int:
         changed = min(self._changed, self._solid, len(self.blocks))
@@ -277,7 +283,10 @@ class Reply(Entry):
         room = min(look.width, PROSE)
         lead = [(" " * MARGIN, look.palette.muted)]
         if self.activity:
-            lines += [Line([]), *wrap([(self.activity, look.palette.muted)], room, lead, lead)]
+            waited = self._now() - self._since
+            clock = f" {look.glyphs.dot} {seconds(round(waited))}" if waited >= PATIENCE_S else ""
+            runs = [(self.activity + clock, look.palette.muted)]
+            lines += [Line([]), *wrap(runs, room, lead, lead)]
         if self.reason:
             lines += [Line([]), *_note(self.reason, self.cure, self.is_bad, look)]
         if self.timings and (figures := reply_line(self.timings, look.glyphs.dot)):
