@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatch
 from hashlib import sha1
 from pathlib import Path
 
@@ -82,10 +83,8 @@ def ensure(name: str, report: Report) -> Path:
 
 def listing(repository: str) -> tuple[str, list[RemoteFile]]:
     """The present commit and the files that are needed. Raises UnavailableError."""
-    from fnmatch import fnmatch
-
     from huggingface_hub import HfApi
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     try:
         found = HfApi().model_info(repository, files_metadata=True, timeout=30)
@@ -98,7 +97,7 @@ def listing(repository: str) -> tuple[str, list[RemoteFile]]:
         raise UnavailableError(
             f"The hub has no model {repository}.", f"Check the name; for instance {DEFAULT}."
         ) from error
-    except (HfHubHTTPError, OSError) as error:
+    except Exception as error:  # its HTTP library, and so its errors, change with releases
         raise UnavailableError(
             f"The hub cannot be reached ({type(error).__name__}).",
             "Check the network, or give the folder of a model that is here.",
