@@ -32,6 +32,15 @@ class GpuReader:
         """The GPU now; None where there is none."""
         return None if self._nvml is None else look(self._nvml, self._handle)
 
+    def releasing(self) -> bool:
+        """Whether memory of a process that has ended is still being freed; takes seconds."""
+        if self._nvml is None:
+            return False
+        with contextlib.suppress(Exception):
+            apps = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)
+            return any(not psutil.pid_exists(app.pid) for app in apps)
+        return False
+
     def new_xid(self) -> int | None:
         """The number of an Xid error that came since the last call, else None.
 

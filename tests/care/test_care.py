@@ -122,6 +122,20 @@ def test_a_machine_without_a_driver_has_no_gpu(monkeypatch):
     assert reader.new_xid() is None
 
 
+def test_memory_of_a_process_that_has_ended_is_still_being_freed(monkeypatch):
+    import os
+
+    reader, apps = GpuReader(), []
+    driver = types.SimpleNamespace(nvmlDeviceGetComputeRunningProcesses=lambda handle: apps)
+    monkeypatch.setattr(reader, "_nvml", driver)
+    monkeypatch.setattr(reader, "_handle", object(), raising=False)
+    assert not reader.releasing()
+    apps.append(types.SimpleNamespace(pid=os.getpid()))
+    assert not reader.releasing()
+    apps.append(types.SimpleNamespace(pid=1 << 30))  # no process has such a number
+    assert reader.releasing()
+
+
 def gb10_driver() -> types.SimpleNamespace:
     """NVML's answers as reported from GB10: no memory figures, the rest as elsewhere."""
 

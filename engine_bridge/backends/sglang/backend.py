@@ -93,6 +93,7 @@ class SGLang:
         setting = Setting(machine, model.name, on & switches.SWITCHES, chosen.attention or "auto")
         attention = self._learned.best_attention(setting, LONG_CONTEXT_TOKENS) or chosen.attention
         port, key = _fresh_port(), secrets.token_urlsafe(24)
+        room.wait_for_release(self._gpu, report)
         compilers = room.check(gpu, model, chosen.memory_fraction)
         wanted = profile.flags(chosen, model, on, context, attention)
         argv = profile.argv({**wanted, **stretch, "--host": "127.0.0.1", "--port": str(port)})

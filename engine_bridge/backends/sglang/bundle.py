@@ -6,12 +6,12 @@ nothing has to be installed there. The same folder serves this environment too: 
 """
 
 import hashlib
-import shutil
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from engine_bridge import paths
+from engine_bridge.errors import BridgeError
 
 DISTRIBUTION = "ling-chat"
 """The same name as the installed one: of two, Python takes the first on the path, ours."""
@@ -26,7 +26,7 @@ _SOURCES = Path(__file__).parents[2]
 def ensure() -> Path:
     """The bundle's folder, made if it is missing; named by its content.
 
-    Raises OSError when it cannot be written.
+    Raises BridgeError when it cannot be written.
     """
     files = contents()
     digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:12]
@@ -34,19 +34,25 @@ def ensure() -> Path:
     folder = root / digest
     if folder.is_dir():
         return folder
-    root.mkdir(exist_ok=True)
-    new = Path(tempfile.mkdtemp(dir=root))
+    try:
+        root.mkdir(exist_ok=True)
+        new = Path(tempfile.mkdtemp(dir=root))
+        _write(new, files)
+        new.rename(folder)
+    except OSError as error:
+        if not folder.is_dir():  # else another start was quicker
+            raise BridgeError(
+                f"The engine's folder {folder} cannot be made: {error.strerror or error}.",
+                "Make room on the disk, or check the folder's permissions.",
+            ) from error
+    return folder
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
-        path = new / name
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    try:
-        new.rename(folder)
-    except OSError:  # another start was quicker
-        shutil.rmtree(new)
-        if not folder.is_dir():
-            raise
-    return folder
 
 
 def contents() -> dict[str, str]:

@@ -27,7 +27,7 @@ ServerArgs.add_cli_args(parser)
 options = {{
     name: {{
         "bare": action.nargs == 0,
-        "choices": None if action.choices is None else [str(each) for each in action.choices],
+        "choices": None if action.choices is None else sorted(map(str, action.choices)),
     }}
     for name, action in parser._option_string_actions.items()
 }}

@@ -1,9 +1,12 @@
 """Whether a model fits this machine's memory, said before anything is loaded."""
 
 import os
+import time
 from pathlib import Path
 
+from engine_bridge.backends.base import Phase, Report
 from engine_bridge.backends.sglang.checkpoint import Checkpoint
+from engine_bridge.care.gpu import GpuReader
 from engine_bridge.care.memory_guard import GIB, fit, read_memory
 from engine_bridge.contract import Gpu
 from engine_bridge.errors import UnavailableError
@@ -12,6 +15,19 @@ from engine_bridge.models.choose import memory_check_is_off
 SMALLEST_CACHES_BYTES = 4 * GIB
 """KV and state caches of one conversation of Ling at a useful length, draft and graphs."""
 CURE = "Close other programs; LING_CHAT_SKIP_MEMORY_CHECK=1 tries all the same."
+
+
+RELEASE_S = 20.0
+"""An ended engine's memory is free within seconds; in a container its process may be invisible
+from here, so that no more is waited for."""
+
+
+def wait_for_release(reader: GpuReader, report: Report) -> None:
+    """Wait until the GPU has freed what an engine that ended before held."""
+    deadline = time.monotonic() + RELEASE_S
+    while reader.releasing() and time.monotonic() < deadline:
+        report(Phase("waiting for the last engine's memory"))
+        time.sleep(0.5)
 
 
 def check(gpu: Gpu | None, model: Checkpoint, fraction: float | None) -> int:
