@@ -15,4 +15,6 @@ def backend_named(name: str) -> Backend:
         from engine_bridge.backends.sglang.backend import SGLang
 
         return SGLang()
-    raise UsageError(f"There is no engine called {name!r}.", "Use --engine llamacpp, sglang or attach.")
+    raise UsageError(
+        f"There is no engine called {name!r}.", "Use --engine llamacpp, sglang or attach."
+    )
