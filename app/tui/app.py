@@ -71,8 +71,6 @@ class LingChat(App[None]):
         self.phases = Phases()
         self.wanted: dict[str, bool] = {}
         """Switches that wait for the running reply to end, by optimisation id."""
-        self.was_started = False
-        """Whether the engine was asked to start."""
         self._starts = start
         self._interrupted_at = 0.0
         self._chat = ChatScreen(self.live, self.phases, self.glyphs)
@@ -117,7 +115,6 @@ class LingChat(App[None]):
 
     def action_start_engine(self) -> None:
         """Start the engine, or start it again with what is wanted now."""
-        self.was_started = True
         self._start(self.spec)
 
     def _start(self, spec: EngineSpec) -> None:
@@ -179,7 +176,6 @@ class LingChat(App[None]):
         self.wanted.clear()
         self.settings.engine.optimisations.update(wanted)
         self._save()
-        self.was_started = True
         self._start(self.spec.model_copy(update={"optimisations": wanted}))
 
     async def keep_engine(self, keep: bool) -> None:

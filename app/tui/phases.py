@@ -26,6 +26,11 @@ class Phases:
         elif self._begun and self._ended is None:
             self._ended = self._now()
 
+    @property
+    def have_begun(self) -> bool:
+        """Whether a start was seen at all."""
+        return bool(self._begun)
+
     def durations(self) -> list[tuple[str, float]]:
         """(phase, seconds), the running one up to now."""
         ends = [begun for _, begun in self._begun[1:]]

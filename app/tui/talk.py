@@ -69,7 +69,9 @@ class Talk:
             self._begin(entry, lambda: self._app.conversation.ask(entry.text, self._app.engine))
         if self.is_running:
             waits = FOR_REPLY
-        elif state in (EngineState.FAILED, EngineState.STOPPED) and self._app.was_started:
+        elif state is EngineState.FAILED or (
+            state is EngineState.STOPPED and self._app.phases.have_begun
+        ):
             waits = FOR_CURE
         else:
             waits = FOR_ENGINE
