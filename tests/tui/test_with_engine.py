@@ -26,7 +26,7 @@ def new_app(spec: EngineSpec) -> LingChat:
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
     """Let the app run until `condition` holds."""
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 150
     while not condition():
         if time.monotonic() > deadline:
             app = pilot.app
