@@ -73,6 +73,14 @@ class LingChat(App[None]):
         """Switches that wait for the running reply to end, by optimisation id."""
         self._starts = start
         self._interrupted_at = 0.0
+        for theme in themes.ours():
+            self.register_theme(theme)
+        known = self.settings.theme in self.available_themes
+        # Without its watchers: the styles are not parsed yet, and parsing them twice takes time.
+        self.set_reactive(LingChat.theme, self.settings.theme if known else themes.DEFAULT)
+        self.stylesheet.set_variables(self.get_css_variables())
+        self.set_class(self.current_theme.dark, "-dark-mode", update=False)
+        self.set_class(not self.current_theme.dark, "-light-mode", update=False)
         self._chat = ChatScreen(self.live, self.phases, self.glyphs)
 
     def get_default_screen(self) -> Screen[None]:
@@ -84,12 +92,7 @@ class LingChat(App[None]):
 
     def on_mount(self) -> None:
         self.set_class(self.glyphs is ASCII, "-ascii")
-        for theme in themes.ours():
-            self.register_theme(theme)
         self.run_worker(self._load_users_themes(), group="themes")
-        self.theme = (
-            self.settings.theme if self.settings.theme in self.available_themes else themes.DEFAULT
-        )
         self.run_worker(self._follow(), group="engine-status")
         if self._starts:
             self.action_start_engine()

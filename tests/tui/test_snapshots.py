@@ -82,10 +82,10 @@ def rent(start: float, years: int, cap: float = 0.03) -> float:
 """
 
 
-def finished() -> LingChat:
+def finished(theme: str = "ling-dark") -> LingChat:
     """The app with a conversation that is over; no engine runs."""
     document = document_from_bytes(b"x" * 61_204, "lease.txt")
-    engine, settings = HostedEngine(lease=True), Settings()
+    engine, settings = HostedEngine(lease=True), Settings(theme=theme)
     return LingChat(
         engine, EngineSpec(), Conversation(), [document], settings, UNICODE, start=False
     )
@@ -122,9 +122,7 @@ def test_chat_screen(home: Path, snap_compare: Any, size: tuple[int, int]) -> No
 
 @pytest.mark.parametrize("theme", ["ling-light", "ling-contrast"])
 def test_chat_screen_in_other_themes(home: Path, snap_compare: Any, theme: str) -> None:
-    app = finished()
-    app.settings.theme = theme
-    assert snap_compare(app, terminal_size=(100, 30), run_before=fill)
+    assert snap_compare(finished(theme), terminal_size=(100, 30), run_before=fill)
 
 
 def test_first_screen_while_the_engine_starts(
