@@ -32,6 +32,8 @@ class Evidence:
         self, original: Callable[..., None], scheduler: Any, server_args: Any, *args: Any, **kw: Any
     ) -> None:
         """Around `Scheduler.__init__`: refuse early what can be, prove the rest at the end."""
+        if self.request.evidence is not None:
+            self.request.evidence.unlink(missing_ok=True)  # an earlier start's is no evidence
         try:
             if self.request.fp8_head:
                 from engine_bridge.sglang_plugin import head

@@ -13,8 +13,8 @@ import pytest
 import tiny_models
 from conftest import free_port
 
-pytestmark = [pytest.mark.sglang, pytest.mark.timeout(900)]
-START_S = 400
+pytestmark = [pytest.mark.sglang, pytest.mark.timeout(1500)]
+START_S = 600  # a busy machine takes minutes to import SGLang four times
 
 
 class Server:
@@ -104,11 +104,11 @@ def test_the_quantised_head_generates_with_logprobs_of_prompt_and_answer(server)
     meta = answer["meta_info"]
     assert meta["completion_tokens"] == 12
     assert len(meta["input_token_logprobs"]) == 50
-    for (chosen, token, _), top in zip(
+    # Random weights make ties, so the best logprob is compared and not its token.
+    for (chosen, _, _), top in zip(
         meta["output_token_logprobs"], meta["output_top_logprobs"], strict=True
     ):
         assert chosen == max(logprob for logprob, _, _ in top)
-        assert token == top[0][1]
         assert chosen < 0
 
 
