@@ -35,6 +35,21 @@ class EngineState(StrEnum):
     STOPPING = "stopping"
     FAILED = "failed"
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether the engine takes requests."""
+        return self in (EngineState.READY, EngineState.BUSY)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the engine is usable or on its way there."""
+        return self is EngineState.STARTING or self.is_usable
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether it is on its way to another state by itself."""
+        return self in (EngineState.STARTING, EngineState.STOPPING)
+
 
 class Verdict(StrEnum):
     VERIFIED = "verified"

@@ -51,7 +51,7 @@ async def wait_until_ready(engine: Engine) -> EngineStatus:
 
     seen_start = False
     async for status in engine.updates():
-        if status.state in (EngineState.READY, EngineState.BUSY):
+        if status.state.is_usable:
             return status
         if status.state is EngineState.FAILED:
             raise UnavailableError(status.reason, status.cure)

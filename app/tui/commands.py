@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 
-from app.tui.panel.words import USABLE, can_switch, is_ours, switch_hint
+from app.tui.panel.words import can_switch, is_ours, switch_hint
 from app.tui.plain import one_line
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ def _switches(app: "LingChat") -> Iterator[SystemCommand]:
 
 
 def _engine(app: "LingChat") -> Iterator[SystemCommand]:
-    if app.status.state in USABLE:
+    if app.status.state.is_usable:
         yield SystemCommand("Verify", "Proves every optimisation again", app.verify)
     else:
         yield SystemCommand("Start the engine", "F5", app.action_start_engine)
     if not is_ours(app.spec):
         return
-    if app.status.state in USABLE:
+    if app.status.state.is_usable:
         yield SystemCommand("Restart the engine", "Stops and starts it", app.restart_engine)
         yield SystemCommand("Stop the engine", "Frees its memory", app.action_stop_engine)
     if app.status.keep:

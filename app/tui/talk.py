@@ -10,7 +10,6 @@ from textual.worker import Worker
 
 from app.core.conversation import Turn
 from app.tui import figures
-from app.tui.panel.words import USABLE
 from app.tui.transcript.entries import Reply, UserEntry
 from engine_bridge.chat.events import Event, Prefill, Progress, Reasoning, Text, Timings, Waiting
 from engine_bridge.contract import EngineState
@@ -63,7 +62,7 @@ class Talk:
     def pump(self) -> None:
         """Send the next message if nothing stands against it."""
         state = self._app.status.state
-        if self._queue and not self.is_running and state in USABLE and not self._app.wanted:
+        if self._queue and not self.is_running and state.is_usable and not self._app.wanted:
             entry = self._queue.popleft()
             entry.set_waits("")
             self._begin(entry, lambda: self._app.conversation.ask(entry.text, self._app.engine))
@@ -106,7 +105,7 @@ class Talk:
             raise UsageError("A reply is still running.", "Esc stops it.")
         if not turns:
             raise UsageError("There is no answer to make again.", "Ask something first.")
-        if self._app.status.state not in USABLE:
+        if not self._app.status.state.is_usable:
             raise UsageError("The engine is not ready.", "F5 starts it.")
         last = transcript.last_reply
         asked = [e for e in transcript.entries if isinstance(e, UserEntry) and not e.waits]

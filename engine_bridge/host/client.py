@@ -19,7 +19,6 @@ from engine_bridge.host import statefile
 SPAWN_WAIT_S = 15.0
 CONNECT_POLL_S = 0.03
 LINE_LIMIT = 4_000_000
-USABLE = (EngineState.READY, EngineState.BUSY)
 
 
 class HostedEngine:
@@ -59,7 +58,7 @@ class HostedEngine:
 
     @property
     def endpoint(self) -> Endpoint | None:
-        if self._status.state not in USABLE:
+        if not self._status.state.is_usable:
             return None
         return Endpoint(self._status.base_url, self._api_key)
 

@@ -18,7 +18,7 @@ from typing import Any
 from engine_bridge.contract import EngineSpec, EngineState
 from engine_bridge.errors import BridgeError
 from engine_bridge.host import statefile
-from engine_bridge.host.supervisor import ALIVE, Supervisor
+from engine_bridge.host.supervisor import Supervisor
 
 FIRST_CLIENT_S = 15.0
 """A host that nobody calls leaves after this."""
@@ -124,7 +124,7 @@ class Host:
                 raise ValueError(f"no such request: {other!r}")
 
     def _maybe_leave(self) -> None:
-        engine_lives = self._supervisor.status.state in ALIVE
+        engine_lives = self._supervisor.status.state.is_alive
         if not self._leases and not (self._keep and engine_lives):
             self._leave.set()
 

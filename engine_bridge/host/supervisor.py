@@ -22,7 +22,6 @@ READY_POLL_S = 0.1
 TICK_S = 0.25
 SAMPLE_S = 1.0
 LAUNCH_ATTEMPTS = 3
-ALIVE = (EngineState.STARTING, EngineState.READY, EngineState.BUSY)
 
 
 class _EndedError(BridgeError):
@@ -59,10 +58,10 @@ class Supervisor:
         async with self._order:
             if self.status.spec is not None:
                 spec = _completed(spec, self.status.spec)
-            if self.status.state in ALIVE and _satisfies(self.status, spec):
+            if self.status.state.is_alive and _satisfies(self.status, spec):
                 return
             backend = backend_named(spec.backend)
-            before = self.status.spec if self.status.state in ALIVE else None
+            before = self.status.spec if self.status.state.is_alive else None
             await self._end()
             self._backend = backend
             self._set(EngineStatus(state=EngineState.STARTING, spec=spec, phase="preparing"))

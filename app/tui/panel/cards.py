@@ -7,7 +7,7 @@ from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.gauges import meter, sparkline, spread
 from app.tui.panel.live import Live
 from app.tui.panel.rows import Rows, hanging
-from app.tui.panel.words import MOVING, engine_facts, state_sign, state_text
+from app.tui.panel.words import engine_facts, state_sign, state_text
 from app.tui.phases import Phases
 from app.tui.plain import one_line
 from engine_bridge.contract import EngineState, EngineStatus
@@ -91,7 +91,7 @@ class EngineCard(Rows):
     def show(self, status: EngineStatus, frame: int) -> None:
         """Show this status; `frame` counts on while something moves."""
         changed = status != self._status
-        if not changed and (frame == self._frame or status.state not in MOVING):
+        if not changed and (frame == self._frame or not status.state.is_changing):
             return
         height = len(self.rows(self.size.width)) if changed else 0
         self._status, self._frame = status, frame

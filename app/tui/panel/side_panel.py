@@ -13,7 +13,7 @@ from app.tui.panel.cards import EngineCard, SpeedCard
 from app.tui.panel.gauges import meter
 from app.tui.panel.live import Live
 from app.tui.panel.switches import Switches
-from app.tui.panel.words import USABLE, state_sign, state_text
+from app.tui.panel.words import state_sign, state_text
 from app.tui.phases import Phases
 from app.tui.plain import one_line
 from engine_bridge.contract import EngineState, EngineStatus
@@ -96,7 +96,7 @@ class StatusLine(Static):
         if (speed := live.tokens_per_s) is not None:
             number = Content.assemble((figures.rate(speed), "bold $primary"), " tok/s")
             pieces = [Content.assemble(state, number), *self._details()]
-        if status.model_name and status.state in USABLE:
+        if status.model_name and status.state.is_usable:
             pieces.append(Content.assemble((one_line(status.model_name), "$muted")))
         return pieces
 

@@ -14,9 +14,6 @@ from engine_bridge.contract import (
     Verdict,
 )
 
-USABLE = (EngineState.READY, EngineState.BUSY)
-MOVING = (EngineState.STARTING, EngineState.STOPPING)
-
 
 def state_sign(status: EngineStatus, glyphs: Glyphs, frame: int = 0) -> Content:
     """One character for the state; it turns while something is under way."""

@@ -16,7 +16,6 @@ from app.tui.glyphs import Glyphs
 from app.tui.panel.live import Live
 from app.tui.panel.side_panel import SidePanel, StatusLine
 from app.tui.panel.switches import SwitchRow
-from app.tui.panel.words import MOVING
 from app.tui.phases import Phases
 from app.tui.screens.welcome import Welcome
 from app.tui.talk import Talk
@@ -118,7 +117,7 @@ class ChatScreen(Screen[None]):
         self._status_line.show(status, self._frame)
 
     def _tick(self) -> None:
-        if self.app.status.state in MOVING or self.talk.is_running:
+        if self.app.status.state.is_changing or self.talk.is_running:
             self._frame += 1
             self.show_figures()
             self.talk.tick()

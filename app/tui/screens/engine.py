@@ -15,7 +15,7 @@ from app.tui import figures
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Made, hanging, labelled
 from app.tui.panel.switches import proof
-from app.tui.panel.words import USABLE, is_ours, state_sign, state_text, switch_sign
+from app.tui.panel.words import is_ours, state_sign, state_text, switch_sign
 from app.tui.plain import one_line
 from app.tui.screens.log_tail import LogTail
 from engine_bridge.contract import EngineState, EngineStatus
@@ -116,7 +116,7 @@ class EngineScreen(Screen[None]):
         return rows
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        is_usable = self.app.status.state in USABLE
+        is_usable = self.app.status.state.is_usable
         is_down = self.app.status.state in (EngineState.STOPPED, EngineState.FAILED)
         match action:
             case "verify":

@@ -5,7 +5,7 @@ from textual.content import Content
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Rows
-from app.tui.panel.words import USABLE, state_sign, state_text
+from app.tui.panel.words import state_sign, state_text
 from app.tui.plain import one_line
 from engine_bridge.contract import EngineState, EngineStatus
 
@@ -30,7 +30,7 @@ class Welcome(Rows):
         status = self._status
         sign = state_sign(status, self._glyphs, self._frame)
         rows = [Content.assemble(("ling-chat", "bold $primary")), Content("")]
-        if status.state in USABLE:
+        if status.state.is_usable:
             rows.append(Content("Type a question below and press Enter."))
         elif status.state is EngineState.FAILED:
             rows.append(Content("The engine did not start. F5 tries again; what you type is kept."))

@@ -21,7 +21,6 @@ POLL_GENERIC_S = 15.0
 """A server that shows no load is only asked whether it is still there."""
 SILENT_POLLS = 6
 """Unanswered polls of 5 s each before a server counts as gone: one that computes may be slow."""
-_USABLE = (EngineState.READY, EngineState.BUSY)
 
 
 def _url(spec: EngineSpec) -> str:
@@ -58,7 +57,7 @@ class AttachedEngine:
 
     @property
     def endpoint(self) -> Endpoint | None:
-        return self._endpoint if self._status.state in _USABLE else None
+        return self._endpoint if self._status.state.is_usable else None
 
     async def updates(self) -> AsyncIterator[EngineStatus]:
         seen: EngineStatus | None = None
