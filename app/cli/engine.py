@@ -127,7 +127,7 @@ def set_(optimisation: str, value: str) -> None:
     settings = settings_file.load()
     spec = wanted(settings)
     known = backend_named(spec.backend).optimisations(spec)
-    _check_known(optimisation, [each.id for each in known])
+    _check_known(optimisation, [each.id for each in known if each.switchable])
     settings.engine.optimisations[optimisation] = value == "on"
     settings.save()
 

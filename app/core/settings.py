@@ -13,6 +13,8 @@ class EngineSettings(BaseModel):
     backend: str = "auto"
     model: str = ""
     url: str = ""
+    python: str = ""
+    """Interpreter that has SGLang, where it lives in another environment than ling-chat."""
     keep: bool = False
     """The engine stays when the last ling-chat leaves."""
     optimisations: dict[str, bool] = Field(default_factory=dict)

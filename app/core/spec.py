@@ -5,6 +5,8 @@ from pathlib import Path
 from app.core.settings import Settings
 from engine_bridge.contract import EngineSpec
 
+NVIDIA_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/nvgpu"))
+
 
 def wanted(
     settings: Settings,
@@ -17,7 +19,7 @@ def wanted(
     backend = engine or ("attach" if url else settings.engine.backend)
     url = url or (settings.engine.url or None)
     if backend == "auto":
-        backend = "llamacpp"
+        backend = _auto(settings, model or settings.engine.model)
     if model is None:
         # The model of the settings is one of ours; an attached server has its own.
         model = "" if backend == "attach" else settings.engine.model
@@ -26,8 +28,26 @@ def wanted(
         model=model if backend == "attach" else _absolute(model),
         optimisations=settings.engine.optimisations,
         context_tokens=context,
+        python=settings.engine.python or None,
         url=url if backend == "attach" else None,
     )
+
+
+def _auto(settings: Settings, model: str) -> str:
+    """SGLang where it is installed beside an NVIDIA GPU, and no GGUF is asked for; else the
+    embedded engine, which runs anywhere."""
+    from importlib.util import find_spec
+
+    if not any(path.exists() for path in NVIDIA_DEVICES):
+        return "llamacpp"
+    if not settings.engine.python and find_spec("sglang") is None:
+        return "llamacpp"
+    if not model:
+        return "sglang"
+    from engine_bridge.models.registry import load_registry
+
+    is_gguf = model.lower().endswith(".gguf") or model in load_registry()
+    return "llamacpp" if is_gguf else "sglang"
 
 
 def _absolute(model: str) -> str:

@@ -40,6 +40,7 @@ class LingChat(App[None]):
         Binding("f1", "help", "Keys", priority=True),
         Binding("f2", "engine", "Engine", priority=True),
         Binding("f5", "start_engine", "Start engine", show=False, priority=True),
+        Binding("f6", "apply_remedy", "Apply the cure", show=False, priority=True),
         Binding("ctrl+p", "command_palette", "Commands", key_display="^p", priority=True),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
         Binding("ctrl+c", "interrupt", "Copy, stop or quit", show=False, priority=True),
@@ -128,6 +129,12 @@ class LingChat(App[None]):
         await self.engine.start(self.spec)
         if self.settings.engine.keep:
             await self.engine.keep(True)
+
+    def action_apply_remedy(self) -> None:
+        """Flip the switches that are the cure of a failed engine, and start it."""
+        if remedy := self.status.remedy:
+            self.wanted.update(remedy)
+            self._apply_wanted()
 
     def action_stop_engine(self) -> None:
         """Stop the engine."""

@@ -17,7 +17,7 @@ ALL = switches.SWITCHES
 def launch(tmp_path, gpu, on=ALL, **changes):
     model = checkpoint.read(model_folder(tmp_path, **changes))
     chosen = profile.profile_for(gpu)
-    return profile.flags(chosen, model, frozenset(on), 262144, chosen.attention)
+    return profile.flags(chosen, model, frozenset(on), 262144, profile.attention_for(chosen, model))
 
 
 def test_the_gpu_decides_the_profile():

@@ -71,10 +71,12 @@ def resolved(request, model):
     wanted = {}
     for name, on in SETS.items():
         context, stretch = profile.plan_context(model, None)
-        words = profile.flags(chosen, model, on, context, chosen.attention)
+        words = profile.flags(chosen, model, on, context, profile.attention_for(chosen, model))
         wanted[name] = profile.argv({**words, **stretch})
     _, stretch = profile.plan_context(model, 524_288)
-    words = profile.flags(chosen, model, SETS["all on"], 524_288, chosen.attention)
+    words = profile.flags(
+        chosen, model, SETS["all on"], 524_288, profile.attention_for(chosen, model)
+    )
     wanted["stretched"] = profile.argv({**words, **stretch})
     answer = subprocess.run(
         [PYTHON, str(Path(__file__).with_name("emulated_gpu.py")), request.param],

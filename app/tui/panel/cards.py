@@ -7,7 +7,7 @@ from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.gauges import meter, sparkline, spread
 from app.tui.panel.live import Live
 from app.tui.panel.rows import Rows, hanging
-from app.tui.panel.words import engine_facts, state_sign, state_text
+from app.tui.panel.words import cure, engine_facts, gpu_facts, state_sign, state_text
 from app.tui.phases import Phases
 from app.tui.plain import one_line
 from engine_bridge.contract import EngineState, EngineStatus
@@ -116,5 +116,9 @@ class EngineCard(Rows):
         if status.reason:
             rows += hanging(Content.assemble((one_line(status.reason), "$error")), width)
         if status.cure:
-            rows += hanging(Content(one_line(status.cure)), width)
+            rows += hanging(Content(cure(status)), width)
+        if gpu := gpu_facts(status, glyphs):
+            rows.append(Content.assemble((f"  {gpu}", "$muted")))
+        if status.load.advice:
+            rows += hanging(Content.assemble((one_line(status.load.advice), "$warning")), width)
         return rows

@@ -50,6 +50,26 @@ def engine_facts(status: EngineStatus, glyphs: Glyphs) -> str:
     return f" {glyphs.dot} ".join(facts)
 
 
+def cure(status: EngineStatus) -> str:
+    """What helps a failed engine, with the key that does it where one can."""
+    key = "F6 does that." if status.remedy else ""
+    return one_line(f"{status.cure} {key}".strip())
+
+
+def gpu_facts(status: EngineStatus, glyphs: Glyphs) -> str:
+    """The GPU's clock, power, temperature and use, as far as they are known."""
+    gpu = status.load.gpu
+    if gpu is None:
+        return ""
+    facts = [
+        f"{gpu.clock_mhz:,} MHz" if gpu.clock_mhz is not None else "",
+        f"{gpu.power_w:.0f} W" if gpu.power_w is not None else "",
+        f"{gpu.temperature_c} °C" if gpu.temperature_c is not None else "",
+        f"{gpu.utilisation:.0%}" if gpu.utilisation is not None else "",
+    ]
+    return f" {glyphs.dot} ".join(filter(None, facts))
+
+
 def switch_sign(optimisation: Optimisation, glyphs: Glyphs) -> tuple[str, str]:
     """A switch's sign and its colour."""
     match optimisation.verdict:

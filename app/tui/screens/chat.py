@@ -16,6 +16,7 @@ from app.tui.glyphs import Glyphs
 from app.tui.panel.live import Live
 from app.tui.panel.side_panel import SidePanel, StatusLine
 from app.tui.panel.switches import SwitchRow
+from app.tui.panel.words import cure
 from app.tui.phases import Phases
 from app.tui.screens.welcome import Welcome
 from app.tui.talk import Talk
@@ -101,8 +102,8 @@ class ChatScreen(Screen[None]):
         was, self._was = self._was, status.state
         has_failed = status.state is EngineState.FAILED and was is not EngineState.FAILED
         if has_failed and self.transcript.entries:
-            cure = f"{status.cure} F5 starts it again.".strip()
-            self.transcript.append(NoteEntry(status.reason, cure, is_bad=True))
+            helps = f"{cure(status)} F5 starts it again.".strip()
+            self.transcript.append(NoteEntry(status.reason, helps, is_bad=True))
         self._show_status(status)
         await self._panel.show(status, self.app.wanted, self._frame)
         self.talk.pump()

@@ -15,7 +15,14 @@ from app.tui import figures
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Made, hanging, labelled
 from app.tui.panel.switches import proof
-from app.tui.panel.words import is_ours, state_sign, state_text, switch_sign
+from app.tui.panel.words import (
+    cure,
+    gpu_facts,
+    is_ours,
+    state_sign,
+    state_text,
+    switch_sign,
+)
 from app.tui.plain import one_line
 from app.tui.screens.log_tail import LogTail
 from engine_bridge.contract import EngineState, EngineStatus
@@ -97,9 +104,13 @@ class EngineScreen(Screen[None]):
         if status.reason:
             rows += hanging(Content.assemble((one_line(status.reason), "$error")), width)
         if status.cure:
-            rows += hanging(Content(one_line(status.cure)), width)
+            rows += hanging(Content(cure(status)), width)
+        for text in filter(None, (status.caveat, status.load.advice)):
+            rows += hanging(Content.assemble((one_line(text), "$warning")), width)
         for label, value in _known(status):
             rows += labelled(label, one_line(value), width)
+        if gpu := gpu_facts(status, glyphs):
+            rows += labelled("GPU", gpu, width)
         return rows
 
     def _proofs(self, status: EngineStatus, width: int) -> list[Content]:

@@ -46,6 +46,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("F2", "engine: phases, proofs, log"),
             ("F3", "show or hide the panel"),
             ("F5", "start the engine"),
+            ("F6", "do what helps a failed engine, where a switch does"),
             ("Space, click", "switch the optimisation under the cursor"),
             ("i", "its proof"),
         ),

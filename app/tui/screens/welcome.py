@@ -5,7 +5,7 @@ from textual.content import Content
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Rows
-from app.tui.panel.words import state_sign, state_text
+from app.tui.panel.words import cure, state_sign, state_text
 from app.tui.plain import one_line
 from engine_bridge.contract import EngineState, EngineStatus
 
@@ -43,7 +43,7 @@ class Welcome(Rows):
         if status.reason:
             rows.append(Content.assemble((one_line(status.reason), "$error")))
         if status.cure:
-            rows.append(Content(one_line(status.cure)))
+            rows.append(Content(cure(status)))
         if status.model_name:
             rows.append(Content.assemble((one_line(status.model_name), "$muted")))
         return [line for row in rows for line in (row.wrap(max(4, width)) if row else [row])]

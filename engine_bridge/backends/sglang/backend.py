@@ -71,7 +71,7 @@ class SGLang:
         return switches.declare(spec, _here(spec.model))
 
     def prepare(self, spec: EngineSpec, report: Report) -> Launch:
-        engine = interpreter.find()
+        engine = interpreter.find(spec.python)
         gpu = self._gpu.read()
         if gpu is None and os.environ.get(ON_CPU) != "1":
             raise UnavailableError(
@@ -90,8 +90,9 @@ class SGLang:
             )
         context, stretch = profile.plan_context(model, spec.context_tokens)
         machine = f"{gpu.name if gpu else 'CPU'} · SGLang {engine.sglang}"
-        setting = Setting(machine, model.name, on & switches.SWITCHES, chosen.attention or "auto")
-        attention = self._learned.best_attention(setting, LONG_CONTEXT_TOKENS) or chosen.attention
+        usual = profile.attention_for(chosen, model)
+        setting = Setting(machine, model.name, on & switches.SWITCHES, usual or "auto")
+        attention = self._learned.best_attention(setting, LONG_CONTEXT_TOKENS) or usual
         port, key = _fresh_port(), secrets.token_urlsafe(24)
         room.wait_for_release(self._gpu, report)
         compilers = room.check(gpu, model, chosen.memory_fraction)

@@ -40,13 +40,17 @@ class Interpreter:
         return self.versions["sglang"]
 
 
-def find() -> Interpreter:
-    """The interpreter the user chose (`LING_CHAT_ENGINE_PYTHON`), else this one.
+def find(settings: str | None = None) -> Interpreter:
+    """The interpreter the user chose (`LING_CHAT_ENGINE_PYTHON`, else the one of the settings),
+    else this one.
 
     Takes about 0.1 s. Raises UnavailableError when it cannot be run or has no SGLang.
     """
-    chosen = os.environ.get(CHOICE, "").strip()
-    cure = f"Install it: pip install 'ling-chat[spark]', or set {CHOICE} to a Python that has it."
+    chosen = os.environ.get(CHOICE, "").strip() or (settings or "").strip()
+    cure = (
+        "Install it: pip install 'ling-chat[spark]', or name a Python that has it: engine.python"
+        f" in the settings, or {CHOICE}."
+    )
     if not chosen and importlib.util.find_spec("sglang") is None:
         raise UnavailableError("SGLang is not installed.", cure)
     path = shutil.which(os.path.expanduser(chosen)) if chosen else sys.executable
