@@ -1,7 +1,8 @@
-"""What of this machine is really free: memory and cores."""
+"""What of this machine is really free: memory, cores and ports."""
 
 import math
 import os
+import socket
 import time
 from pathlib import Path
 
@@ -34,6 +35,14 @@ def free_threads() -> int:
     # On a machine wider than our share, what others use need not be what we would.
     idle = min(logical - _busy_cores(), allowed)
     return max(min(physical, round(idle)), 1)
+
+
+def free_port() -> int:
+    """A loopback port that nobody has just now. Somebody may take it before the engine binds it;
+    the start is then tried again with another."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _busy_cores() -> float:

@@ -1,6 +1,5 @@
 """The real embedded engine with the real small model, started once for these tests."""
 
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from engine_bridge import machine
 from engine_bridge.backends.base import Endpoint
 from engine_bridge.backends.llamacpp.serve import ServeSpec
 
@@ -37,9 +37,7 @@ class RealEngine:
 @contextmanager
 def running_engine(model: Path, speculation: str = "none") -> Iterator[RealEngine]:
     """The engine process that the product starts too."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = machine.free_port()
     spec = ServeSpec(
         model=str(model),
         alias="smollm2",

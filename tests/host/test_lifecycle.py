@@ -275,15 +275,15 @@ async def test_a_client_without_the_key_is_shown_the_door(host_home, spec):
 
 
 async def test_a_taken_port_is_replaced_by_another(host_home, spec, monkeypatch):
-    from engine_bridge.backends.llamacpp import backend
+    from engine_bridge import machine
     from engine_bridge.host.supervisor import Supervisor
 
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         ports = [taken.getsockname()[1]]
-        fresh = backend._fresh_port
-        monkeypatch.setattr(backend, "_fresh_port", lambda: ports.pop() if ports else fresh())
+        free_port = machine.free_port
+        monkeypatch.setattr(machine, "free_port", lambda: ports.pop() if ports else free_port())
         changed = asyncio.Event()
         supervisor = Supervisor(changed.set)
         await supervisor.start(spec)

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_bridge import machine
 from engine_bridge.backends.base import Endpoint
 from engine_bridge.backends.llamacpp import serve
 
@@ -23,10 +23,7 @@ class LiveEngine:
 
 @contextmanager
 def live_engine(model: Path, **order: object) -> Iterator[LiveEngine]:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = int(listener.getsockname()[1])
-    key = secrets.token_urlsafe(12)
+    port, key = machine.free_port(), secrets.token_urlsafe(12)
     settings = {"n_ctx": 1024, "n_threads": 2} | order
     spec = serve.ServeSpec(model=str(model), alias="m", port=port, api_key=key, **settings)
     process = subprocess.Popen(

@@ -1,7 +1,6 @@
 """The embedded engine as the host sees it: llama.cpp, one process, one slot."""
 
 import secrets
-import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +42,7 @@ class LlamaCpp:
         context = plan.plan_context(
             _shape(choice.model_path), size, machine.free_memory(), spec.context_tokens
         )
-        port, key = _fresh_port(), secrets.token_urlsafe(24)
+        port, key = machine.free_port(), secrets.token_urlsafe(24)
         order = serve.ServeSpec(
             model=str(choice.model_path),
             alias=model.name,
@@ -121,11 +120,3 @@ def _shape(model: Path) -> plan.ModelShape:
         key_length=gguf.arch("attention.key_length") or length,
         value_length=gguf.arch("attention.value_length") or length,
     )
-
-
-def _fresh_port() -> int:
-    """A loopback port that nobody has just now. If it is taken before the engine binds it, the
-    start is tried again with another."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -8,7 +8,6 @@ import mmap
 import os
 import random
 import secrets
-import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from engine_bridge import machine
 from engine_bridge.backends.llamacpp import convert, rewrite, serve
 from engine_bridge.errors import BridgeError
 from engine_bridge.models.tensors import EMBEDDINGS, HEAD, Gguf
@@ -167,7 +167,7 @@ def _start(order: dict[str, Any]) -> Runner:
     import httpx
     import psutil
 
-    port, key = _free_port(), secrets.token_urlsafe(24)
+    port, key = machine.free_port(), secrets.token_urlsafe(24)
     spec = serve.ServeSpec(alias="trial", port=port, api_key=key, **order)
     process = subprocess.Popen(
         [sys.executable, "-m", serve.__name__],
@@ -190,12 +190,6 @@ def _start(order: dict[str, Any]) -> Runner:
     except OSError:
         pass  # it died at once; waiting for it says so
     return runner
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def _wait(runner: Runner, deadline: float, stop: threading.Event) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import shlex
-import socket
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -33,6 +32,7 @@ from engine_bridge.care.memory_guard import Watchdog, read_memory
 from engine_bridge.care.slow import SlowClock
 from engine_bridge.contract import EngineSpec, Load, Optimisation
 from engine_bridge.errors import BridgeError, UnavailableError, UsageError
+from engine_bridge.machine import free_port
 
 if TYPE_CHECKING:
     import httpx
@@ -93,7 +93,8 @@ class SGLang:
         usual = profile.attention_for(chosen, model)
         setting = Setting(machine, model.name, on & switches.SWITCHES, usual or "auto")
         attention = self._learned.best_attention(setting, LONG_CONTEXT_TOKENS) or usual
-        port, key = _fresh_port(), secrets.token_urlsafe(24)
+        # Another at each start: SGLang was seen to hang on a port that a killed engine had used.
+        port, key = free_port(), secrets.token_urlsafe(24)
         room.wait_for_release(self._gpu, report)
         compilers = room.check(gpu, model, chosen.memory_fraction)
         wanted = profile.flags(chosen, model, on, context, attention)
@@ -275,11 +276,3 @@ def _last_value(argv: Sequence[str], flag: str) -> str | None:
     """The value of a flag; of several, SGLang takes the last."""
     places = [i for i, word in enumerate(argv[:-1]) if word == flag]
     return argv[places[-1] + 1] if places else None
-
-
-def _fresh_port() -> int:
-    """A loopback port that nobody has just now. Each start takes another: SGLang was seen to
-    hang on a port that a killed engine had used."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
