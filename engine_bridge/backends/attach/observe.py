@@ -1,6 +1,5 @@
 """What a running server tells of itself, read from its own routes."""
 
-import re
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -9,6 +8,7 @@ import httpx
 
 from engine_bridge.backends.attach import optimisations
 from engine_bridge.backends.base import Endpoint
+from engine_bridge.backends.llamacpp import counters
 from engine_bridge.backends.sglang import loads
 from engine_bridge.chat import server, web
 from engine_bridge.chat.flavour import LLAMA_SERVER, SGLANG, Flavour
@@ -75,9 +75,9 @@ async def observe(
     if flavour is LLAMA_SERVER:
         slots = await _try(http, f"{root}/slots", endpoint)
         slots = [s for s in slots if isinstance(s, dict)] if isinstance(slots, list) else []
-        counters = await _metrics(http, f"{root}/metrics", endpoint)
-        load = Load(running=sum(bool(s.get("is_processing")) for s in slots), counters=counters)
-        return Observation(load, optimisations.of_llama_server(slots, counters))
+        totals = await _totals(http, f"{root}/metrics", endpoint)
+        load = Load(running=sum(bool(s.get("is_processing")) for s in slots), counters=totals)
+        return Observation(load, optimisations.of_llama_server(slots, totals))
     if flavour is SGLANG:
         told = _dict(await _try(http, f"{root}{loads.PATH}", endpoint))
         load, moments = loads.parse(told, before)
@@ -87,22 +87,10 @@ async def observe(
     return Observation(Load())
 
 
-_COUNTERS = {
-    "prompt_tokens_total": "prompt_tokens",
-    "prompt_tokens_cached_total": "cached_tokens",
-    "tokens_predicted_total": "predicted_tokens",
-    "spec_decode_num_draft_tokens_total": "drafted_tokens",
-    "spec_decode_num_accepted_tokens_total": "accepted_tokens",
-    "spec_decode_num_drafts_total": "draft_rounds",
-}
-_METRIC = re.compile(r"^llamacpp:(\w+) ([\d.e+]+)$", re.MULTILINE)
-
-
-async def _metrics(http: httpx.AsyncClient, url: str, endpoint: Endpoint) -> dict[str, float]:
+async def _totals(http: httpx.AsyncClient, url: str, endpoint: Endpoint) -> dict[str, float]:
     """llama-server's totals since its start; empty where it runs without --metrics."""
     answer = await http.get(url, headers=endpoint.headers, timeout=server.QUICK_S)
-    found = _METRIC.findall(answer.text) if answer.is_success else ()
-    return {_COUNTERS[name]: float(value) for name, value in found if name in _COUNTERS}
+    return counters.parse(answer.text).counters if answer.is_success else {}
 
 
 async def _try(http: httpx.AsyncClient, url: str, endpoint: Endpoint) -> Any:

@@ -31,13 +31,17 @@ async def read_load(endpoint: Endpoint, pid: int) -> Load:
             answer.raise_for_status()
     except httpx.HTTPError as problem:
         raise OSError(str(problem)) from problem
-    found = {name: float(value) for name, value in _LINE.findall(answer.text)}
     memory, cpu = _process_use(pid)
+    used = {"memory_bytes": memory, "cpu_seconds": cpu}
+    return parse(answer.text).model_copy(update=used)
+
+
+def parse(metrics: str) -> Load:
+    """The requests and the counters in the text of `/metrics`."""
+    found = {name: float(value) for name, value in _LINE.findall(metrics)}
     return Load(
         running=int(found.get("requests_processing", 0)),
         waiting=int(found.get("requests_deferred", 0)),
-        memory_bytes=memory,
-        cpu_seconds=cpu,
         counters={ours: found[theirs] for theirs, ours in METRICS.items() if theirs in found},
     )
 
