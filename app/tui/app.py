@@ -17,7 +17,6 @@ from app.tui import clipboard, themes
 from app.tui.commands import system_commands
 from app.tui.glyphs import ASCII, Glyphs, for_terminal
 from app.tui.panel.live import Live
-from app.tui.phases import Phases
 from app.tui.screens.chat import ChatScreen
 from engine_bridge.contract import EngineSpec, EngineState, EngineStatus
 from engine_bridge.engine import Engine
@@ -69,7 +68,6 @@ class LingChat(App[None]):
         self.settings = settings or Settings()
         self.glyphs = glyphs or for_terminal()
         self.live = Live()
-        self.phases = Phases()
         self.wanted: dict[str, bool] = {}
         """Switches that wait for the running reply to end, by optimisation id."""
         self._starts = start
@@ -82,7 +80,7 @@ class LingChat(App[None]):
         self.stylesheet.set_variables(self.get_css_variables())
         self.set_class(self.current_theme.dark, "-dark-mode", update=False)
         self.set_class(not self.current_theme.dark, "-light-mode", update=False)
-        self._chat = ChatScreen(self.live, self.phases, self.glyphs)
+        self._chat = ChatScreen(self.live, self.glyphs)
 
     def get_default_screen(self) -> Screen[None]:
         return self._chat
@@ -114,7 +112,6 @@ class LingChat(App[None]):
 
     async def _follow(self) -> None:
         async for status in self.engine.updates():
-            self.phases.take(status)
             self.status = status
 
     def action_start_engine(self) -> None:

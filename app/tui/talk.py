@@ -69,7 +69,7 @@ class Talk:
         if self.is_running:
             waits = FOR_REPLY
         elif state is EngineState.FAILED or (
-            state is EngineState.STOPPED and self._app.phases.have_begun
+            state is EngineState.STOPPED and self._app.status.spec is not None
         ):
             waits = FOR_CURE
         else:

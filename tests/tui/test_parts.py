@@ -12,10 +12,10 @@ from app.tui import clipboard, figures, themes
 from app.tui.glyphs import ASCII, UNICODE, can_show
 from app.tui.panel.gauges import meter, sparkline
 from app.tui.panel.live import Live
-from app.tui.phases import Phases
+from app.tui.panel.words import steps
 from app.tui.screens.log_tail import FIRST_BYTES, LogTail
 from engine_bridge.chat.events import Finished, Prefill, Progress, Text, Timings
-from engine_bridge.contract import Effect, EngineState, EngineStatus
+from engine_bridge.contract import Effect, EngineState, EngineStatus, PhaseTime
 from engine_bridge.errors import UsageError
 
 # Figures and bars
@@ -102,19 +102,23 @@ def test_live_figures_follow_a_reply() -> None:
     assert live.context_used == 1030
 
 
-def test_phases_remember_how_long_each_took() -> None:
-    now = [0.0]
-    phases = Phases(now=lambda: now[0])
-    for phase, at in (("reading", 0.0), ("reading", 0.5), ("loading", 1.0)):
-        now[0] = at
-        phases.take(EngineStatus(state=EngineState.STARTING, phase=phase))
-    now[0] = 4.0
-    assert phases.durations() == [("reading", 1.0), ("loading", 3.0)]
-    phases.take(EngineStatus(state=EngineState.READY))
-    now[0] = 9.0
-    assert phases.durations() == [("reading", 1.0), ("loading", 3.0)]
-    phases.take(EngineStatus(state=EngineState.STARTING, phase="again"))
-    assert phases.durations() == [("again", 0.0)]
+def test_steps_tell_how_long_each_took() -> None:
+    reading, loading = PhaseTime(title="reading", seconds=1.0), PhaseTime(title="loading")
+    starting = EngineStatus(state=EngineState.STARTING, started_at=100.0, phases=(reading, loading))
+    assert steps(starting, 104.0) == [("reading", 1.0), ("loading", 3.0)]
+    ready = starting.model_copy(
+        update={
+            "state": EngineState.READY,
+            "phases": (reading, PhaseTime(title="loading", seconds=3.0)),
+        }
+    )
+    assert steps(ready, 109.0) == [("reading", 1.0), ("loading", 3.0)]
+    failed = starting.model_copy(update={"state": EngineState.FAILED})
+    assert steps(failed, 109.0) == [("reading", 1.0), ("loading", None)]
+    again = EngineStatus(
+        state=EngineState.STARTING, started_at=109.0, phases=(PhaseTime(title="again"),)
+    )
+    assert steps(again, 109.0) == [("again", 0.0)]
 
 
 # Themes

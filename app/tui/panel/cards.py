@@ -8,7 +8,6 @@ from app.tui.panel.gauges import meter, sparkline, spread
 from app.tui.panel.live import Live
 from app.tui.panel.rows import Rows, hanging
 from app.tui.panel.words import cure, engine_facts, gpu_facts, state_sign, state_text
-from app.tui.phases import Phases
 from app.tui.plain import one_line
 from engine_bridge.contract import EngineState, EngineStatus
 
@@ -81,9 +80,8 @@ class SpeedCard(Rows):
 class EngineCard(Rows):
     """State, phase, model, memory; what went wrong and what helps."""
 
-    def __init__(self, phases: Phases, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
+    def __init__(self, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._phases = phases
         self._glyphs = glyphs
         self._status = EngineStatus()
         self._frame = 0
@@ -105,11 +103,11 @@ class EngineCard(Rows):
         if status.model_name:
             rows.append(Content.assemble((f"  {one_line(status.model_name)}", "$muted")))
         if status.state is EngineState.STARTING:
-            for title, took in self._phases.durations()[:-1]:
-                done = Content.assemble((f"  {title}", "$muted"))
-                rows.append(
-                    spread(done, Content.assemble((figures.seconds(took), "$muted")), width)
-                )
+            for step in status.phases:
+                if step.seconds is not None:
+                    done = Content.assemble((f"  {one_line(step.title)}", "$muted"))
+                    took = Content.assemble((figures.seconds(step.seconds), "$muted"))
+                    rows.append(spread(done, took, width))
         if status.state is EngineState.STARTING and status.fraction is not None:
             bar = meter(status.fraction, width - 2, glyphs, "$accent")
             rows.append(Content.assemble("  ", bar))

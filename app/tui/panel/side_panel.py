@@ -14,7 +14,6 @@ from app.tui.panel.gauges import meter
 from app.tui.panel.live import Live
 from app.tui.panel.switches import Switches
 from app.tui.panel.words import state_sign, state_text
-from app.tui.phases import Phases
 from app.tui.plain import one_line
 from engine_bridge.contract import EngineState, EngineStatus
 
@@ -22,12 +21,10 @@ from engine_bridge.contract import EngineState, EngineStatus
 class SidePanel(VerticalScroll, can_focus=False):
     """Speed, context, engine and its switches, each with its figures."""
 
-    def __init__(
-        self, live: Live, phases: Phases, glyphs: Glyphs = UNICODE, id: str | None = None
-    ) -> None:
+    def __init__(self, live: Live, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
         super().__init__(id=id)
         self._speed = SpeedCard(live, glyphs, id="speed")
-        self._engine = EngineCard(phases, glyphs, id="engine")
+        self._engine = EngineCard(glyphs, id="engine")
         self._title = Label("Optimisations", classes="title")
         self._switches = Switches(glyphs, id="switches")
 

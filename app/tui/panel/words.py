@@ -40,6 +40,18 @@ def state_text(status: EngineStatus) -> str:
     return words
 
 
+def steps(status: EngineStatus, now: float) -> list[tuple[str, float | None]]:
+    """The steps of the start and their seconds: of the running one those until `now` (Unix time),
+    None for one that never ended."""
+    running: float | None = None
+    if status.state is EngineState.STARTING and status.started_at is not None:
+        running = max(0.0, now - status.started_at - sum(p.seconds or 0 for p in status.phases))
+    return [
+        (one_line(each.title), running if each.seconds is None else each.seconds)
+        for each in status.phases
+    ]
+
+
 def engine_facts(status: EngineStatus, glyphs: Glyphs) -> str:
     """Memory and threads, as far as known."""
     facts: list[str] = []

@@ -17,7 +17,6 @@ from app.tui.panel.live import Live
 from app.tui.panel.side_panel import SidePanel, StatusLine
 from app.tui.panel.switches import SwitchRow
 from app.tui.panel.words import cure
-from app.tui.phases import Phases
 from app.tui.screens.welcome import Welcome
 from app.tui.talk import Talk
 from app.tui.transcript.entries import NoteEntry
@@ -56,7 +55,7 @@ class ChatScreen(Screen[None]):
 
     app: "LingChat"
 
-    def __init__(self, live: Live, phases: Phases, glyphs: Glyphs) -> None:
+    def __init__(self, live: Live, glyphs: Glyphs) -> None:
         super().__init__()
         self._frame = 0
         self._panel_wanted = True
@@ -69,7 +68,7 @@ class ChatScreen(Screen[None]):
         self._behind = Static(f"{glyphs.down} new below", id="behind")
         self._chips = Chips(glyphs, id="chips")
         self._status_line = StatusLine(live, glyphs, id="status")
-        self._panel = SidePanel(live, phases, glyphs, id="panel")
+        self._panel = SidePanel(live, glyphs, id="panel")
         self._footer = Footer(show_command_palette=False, compact=True)
 
     def compose(self) -> ComposeResult:

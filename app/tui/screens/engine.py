@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Footer, Log, Static
 
 from app.tui import figures
+from app.tui.panel.cards import NOTHING
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Made, hanging, labelled
 from app.tui.panel.switches import proof
@@ -21,6 +22,7 @@ from app.tui.panel.words import (
     is_ours,
     state_sign,
     state_text,
+    steps,
     switch_sign,
 )
 from app.tui.plain import one_line
@@ -77,7 +79,7 @@ class EngineScreen(Screen[None]):
         self.set_class(self.size.width < NARROW, "-narrow")
 
     def _show(self, status: EngineStatus) -> None:
-        phases = self.app.phases.durations()
+        phases = steps(status, time.time())
         self.query_one("#engine-facts", Made).show(lambda width: self._facts(status, width))
         self.query_one("#start-title").display = self.query_one("#phases").display = bool(phases)
         self.query_one("#phases", Made).show(lambda _width: _phase_rows(phases))
@@ -182,8 +184,9 @@ def _known(status: EngineStatus) -> list[tuple[str, str]]:
     return [(label, value) for label, value in facts if value]
 
 
-def _phase_rows(phases: list[tuple[str, float]]) -> list[Content]:
+def _phase_rows(phases: list[tuple[str, float | None]]) -> list[Content]:
+    times = [NOTHING if took is None else figures.seconds(took) for _, took in phases]
     return [
-        Content.assemble((f"{figures.seconds(took):>10} ", "$accent"), title)
-        for title, took in phases
+        Content.assemble((f"{took:>10} ", "$accent"), title)
+        for took, (title, _) in zip(times, phases, strict=True)
     ]
