@@ -215,6 +215,8 @@ def _check_known(name: str, known: list[str]) -> None:
 
 
 def _describe(status: "EngineStatus") -> list[str]:
+    from engine_bridge.models.progress import size_text
+
     if status.spec is None:
         return [NO_ENGINE]
     lines = [f"state      {status.state}" + (f", {status.phase}" if status.phase else "")]
@@ -227,7 +229,7 @@ def _describe(status: "EngineStatus") -> list[str]:
             *([f"           {status.caveat}"] if status.caveat else []),
             f"address    {status.base_url}  (process {status.engine_pid})",
             f"context    {status.context_tokens:,} tokens, {status.threads} threads",
-            f"memory     {memory / 1e6:,.0f} MB" if memory else "memory     unknown",
+            f"memory     {size_text(memory) if memory else 'unknown'}",
             f"users      {status.users}, {'kept' if status.keep else 'leaves with the last one'}",
         ]
     return lines + _describe_optimisations(status.optimisations)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from app.core import figures
+
 if TYPE_CHECKING:
     from engine_bridge.backends.base import Phase
     from engine_bridge.models.registry import Entry
@@ -196,6 +198,5 @@ def phase_text(phase: "Phase") -> str:
     if phase.fraction is not None:
         parts.append(f"{phase.fraction:4.0%}")
     if phase.eta_s is not None:
-        minutes, seconds = divmod(round(phase.eta_s), 60)
-        parts.append(f"{minutes}:{seconds:02d} left")
+        parts.append(f"{figures.clock(phase.eta_s)} left")
     return "  ".join([*parts, phase.title])

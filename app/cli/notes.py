@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.progress import CLEAR
+from app.core import figures
 
 if TYPE_CHECKING:
     from engine_bridge.chat.events import Event, Prefill, Timings
@@ -79,12 +80,8 @@ class Notes:
 
 def describe_prefill(prefill: "Prefill") -> str:
     """ "reading the prompt 45% · 0:12 left"; the time from how fast the uncached part went."""
-    text = f"reading the prompt {prefill.processed / prefill.total:.0%}"
-    done, left = prefill.processed - prefill.cached, prefill.total - prefill.processed
-    if done > 0 and left > 0 and prefill.elapsed_s > 0:
-        seconds = round(prefill.elapsed_s / done * left)
-        text += f" · {seconds // 60}:{seconds % 60:02d} left"
-    return text
+    left = f" · {figures.clock(prefill.eta_s)} left" if prefill.eta_s else ""
+    return f"reading the prompt {prefill.share or 0:.0%}{left}"
 
 
 def describe(timings: "Timings") -> str:

@@ -13,7 +13,6 @@ from engine_bridge import paths
 from engine_bridge.errors import BridgeError
 
 LOW_DISK_BYTES = 2_000_000_000
-SMALL_MEMORY_BYTES = 1_500_000_000
 
 
 class Health(StrEnum):
@@ -45,6 +44,8 @@ def examine() -> Iterator[Finding]:
 
 def _hardware() -> Iterator[Finding]:
     from engine_bridge import machine
+    from engine_bridge.models.choose import SMALL_BELOW_BYTES
+    from engine_bridge.models.progress import size_text
 
     free = machine.free_memory()
     yield Finding(
@@ -53,21 +54,21 @@ def _hardware() -> Iterator[Finding]:
         f"{platform.system()} {platform.machine()}, {machine.free_threads()} of {os.cpu_count()}"
         f" cores free, Python {platform.python_version()}",
     )
-    if free < SMALL_MEMORY_BYTES:
+    if free < SMALL_BELOW_BYTES:
         yield Finding(
             "memory",
             Health.WARNING,
-            f"{free / 1e9:.1f} GB free",
+            f"{size_text(free)} free",
             "Only the smallest model fits; close other programs.",
         )
     else:
-        yield Finding("memory", Health.GOOD, f"{free / 1e9:.1f} GB free")
+        yield Finding("memory", Health.GOOD, f"{size_text(free)} free")
     disk = shutil.disk_usage(paths.models_dir()).free
     low = disk < LOW_DISK_BYTES
     yield Finding(
         "disk",
         Health.WARNING if low else Health.GOOD,
-        f"{disk / 1e9:.1f} GB free in {paths.models_dir()}",
+        f"{size_text(disk)} free in {paths.models_dir()}",
         "Free some, or move the models with LING_CHAT_MODELS." if low else "",
     )
 
@@ -88,6 +89,7 @@ def _engine() -> Iterator[Finding]:
 
 def _model() -> Iterator[Finding]:
     from engine_bridge.models import store
+    from engine_bridge.models.progress import size_text
 
     models = store.installed()
     if not models:
@@ -98,7 +100,7 @@ def _model() -> Iterator[Finding]:
             "The first start fetches one; or run: ling-chat models pull",
         )
     for each in models:
-        yield Finding("model", Health.GOOD, f"{each.name}, {each.size / 1e6:,.0f} MB, {each.path}")
+        yield Finding("model", Health.GOOD, f"{each.name}, {size_text(each.size)}, {each.path}")
 
 
 def _keyring() -> Iterator[Finding]:

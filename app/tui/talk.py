@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from textual.worker import Worker
 
+from app.core import figures
 from app.core.conversation import Turn
-from app.tui import figures
 from app.tui.transcript.entries import Reply, UserEntry
 from engine_bridge.chat.events import Event, Prefill, Progress, Reasoning, Text, Timings, Waiting
 from engine_bridge.contract import EngineState

@@ -64,6 +64,20 @@ class Prefill:
     cached: int
     elapsed_s: float
 
+    @property
+    def share(self) -> float | None:
+        """Share of the prompt that is read, 0 to 1; None where its length is not known."""
+        return min(1.0, self.processed / self.total) if self.total else None
+
+    @property
+    def eta_s(self) -> float | None:
+        """Seconds until the prompt is read, at the speed of its uncached part so far; None
+        before that has begun."""
+        done = self.processed - self.cached
+        if done <= 0 or self.elapsed_s <= 0:
+            return None
+        return (self.total - self.processed) * self.elapsed_s / done
+
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:

@@ -11,7 +11,7 @@ EVERY_S = 0.2
 
 
 def size_text(size_bytes: float) -> str:
-    """ "98 MB", "1.12 GB": decimal units, three digits at most, as disks and networks use."""
+    """ "98 MB", "1.1 GB": decimal units, as disks and networks use, and two digits or more."""
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size_bytes >= scale:
             value = size_bytes / scale

@@ -8,7 +8,8 @@ import pytest
 from rich.cells import cell_len
 from textual.color import Color
 
-from app.tui import clipboard, figures, themes
+from app.core import figures
+from app.tui import clipboard, themes
 from app.tui.glyphs import ASCII, UNICODE, can_show
 from app.tui.panel.gauges import meter, sparkline
 from app.tui.panel.live import Live

@@ -11,9 +11,9 @@ from textual.message import Message
 from textual.widgets import Static
 
 from app.core.documents import Document
-from app.tui import figures
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.plain import one_line
+from engine_bridge.models.progress import size_text
 
 
 class Chip(Static, can_focus=True):
@@ -40,7 +40,7 @@ class Chip(Static, can_focus=True):
         return Content.assemble(
             (f"{self._glyphs.document} ", "$accent"),
             one_line(self.document.title),
-            (f"  {figures.size(len(self.document.text.encode()))} ", "$muted"),
+            (f"  {size_text(len(self.document.text.encode()))} ", "$muted"),
             ("×" if self._glyphs is UNICODE else "x", "$muted"),
         )
 

@@ -2,7 +2,7 @@
 
 from textual.content import Content
 
-from app.tui import figures
+from app.core import figures
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.gauges import meter, sparkline, spread
 from app.tui.panel.live import Live

@@ -80,20 +80,12 @@ class Live:
     @property
     def prefill_share(self) -> float | None:
         """Share of the prompt that is read, 0 to 1; None unless it is being read."""
-        if self.prefill is None or not self.prefill.total:
-            return None
-        return min(1.0, self.prefill.processed / self.prefill.total)
+        return self.prefill.share if self.prefill else None
 
     @property
     def prefill_eta_s(self) -> float | None:
         """Seconds until the prompt is read, at the speed so far."""
-        if self.prefill is None:
-            return None
-        done = self.prefill.processed - self.prefill.cached
-        if done <= 0 or self.prefill.elapsed_s <= 0:
-            return None
-        left = self.prefill.total - self.prefill.processed
-        return left * self.prefill.elapsed_s / done
+        return self.prefill.eta_s if self.prefill else None
 
     @property
     def context_used(self) -> int | None:

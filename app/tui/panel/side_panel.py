@@ -7,7 +7,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Label, Static
 
-from app.tui import figures
+from app.core import figures
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.cards import EngineCard, SpeedCard
 from app.tui.panel.gauges import meter

@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
 
-from app.tui import figures
+from app.core import figures
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.rows import Rows, hanging, labelled
 from app.tui.panel.words import can_switch, switch_hint, switch_sign

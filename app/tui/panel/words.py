@@ -2,7 +2,7 @@
 
 from textual.content import Content
 
-from app.tui import figures
+from app.core import figures
 from app.tui.glyphs import Glyphs
 from app.tui.plain import one_line
 from engine_bridge.contract import (
@@ -13,6 +13,7 @@ from engine_bridge.contract import (
     Optimisation,
     Verdict,
 )
+from engine_bridge.models.progress import size_text
 
 
 def state_sign(status: EngineStatus, glyphs: Glyphs, frame: int = 0) -> Content:
@@ -56,7 +57,7 @@ def engine_facts(status: EngineStatus, glyphs: Glyphs) -> str:
     """Memory and threads, as far as known."""
     facts: list[str] = []
     if status.load.memory_bytes:
-        facts.append(figures.size(status.load.memory_bytes))
+        facts.append(size_text(status.load.memory_bytes))
     if status.threads:
         facts.append(f"{status.threads} thread{'s' if status.threads != 1 else ''}")
     return f" {glyphs.dot} ".join(facts)

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Log, Static
 
-from app.tui import figures
+from app.core import figures
 from app.tui.panel.cards import NOTHING
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Made, hanging, labelled
@@ -28,6 +28,7 @@ from app.tui.panel.words import (
 from app.tui.plain import one_line
 from app.tui.screens.log_tail import LogTail
 from engine_bridge.contract import EngineState, EngineStatus
+from engine_bridge.models.progress import size_text
 
 if TYPE_CHECKING:
     from app.tui.app import LingChat
@@ -171,8 +172,8 @@ def _known(status: EngineStatus) -> list[tuple[str, str]]:
     facts = [
         ("model", status.model_name),
         ("file", status.model_path),
-        ("size", figures.size(status.model_bytes) if status.model_bytes else ""),
-        ("memory", figures.size(memory) if memory else ""),
+        ("size", size_text(status.model_bytes) if status.model_bytes else ""),
+        ("memory", size_text(memory) if memory else ""),
         ("context", f"{context:,} tokens" if context else ""),
         ("threads", str(status.threads or "")),
         ("process", str(status.engine_pid or "")),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from rich.segment import Segment
 from rich.style import Style
 
-from app.tui.figures import reply_line, seconds
+from app.core.figures import reply_line, seconds
 from app.tui.plain import Plain, plain
 from app.tui.transcript.lines import Line, Run, wrap
 from app.tui.transcript.paint import PROSE, Painter

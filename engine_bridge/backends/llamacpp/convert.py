@@ -23,6 +23,7 @@ from engine_bridge.backends.llamacpp import rewrite
 from engine_bridge.backends.llamacpp.rewrite import Step
 from engine_bridge.errors import BridgeError
 from engine_bridge.models import tensors
+from engine_bridge.models.progress import size_text
 from engine_bridge.models.tensors import HEAD, Gguf, Tensor
 from engine_bridge.paths import derived_dir
 
@@ -209,7 +210,7 @@ def check_space(needed: int, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed + SPARE:
         raise BridgeError(
-            f"Rewriting the model takes {needed / 1e9:.2f} GB of disk; {free / 1e9:.2f} are free.",
+            f"Rewriting the model takes {size_text(needed)} of disk; {size_text(free)} are free.",
             f"Free some space in {folder}, or move the models with LING_CHAT_MODELS.",
         )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from engine_bridge.errors import UnavailableError
+from engine_bridge.models.progress import size_text
 
 STEP_TOKENS = 1024
 SMALLEST_CONTEXT = 2048
@@ -42,8 +43,8 @@ def plan_context(
     if asked is not None:
         if asked * per_token > room:
             raise UnavailableError(
-                f"A context of {asked:,} tokens needs {_gb(asked * per_token)} beside the model,"
-                f" and {_gb(max(room, 0))} is free.",
+                f"A context of {asked:,} tokens needs {size_text(asked * per_token)}"
+                f" beside the model, and {size_text(max(room, 0))} is free.",
                 "Ask for a shorter context or close other programs.",
             )
         return asked
@@ -51,13 +52,9 @@ def plan_context(
     longest = shape.context_tokens or SMALLEST_CONTEXT
     context = min(longest, fits // STEP_TOKENS * STEP_TOKENS)
     if context < min(SMALLEST_CONTEXT, longest):
+        least = model_bytes + RUNTIME_BYTES + SMALLEST_CONTEXT * per_token
         raise UnavailableError(
-            f"The model needs {_gb(model_bytes + RUNTIME_BYTES + SMALLEST_CONTEXT * per_token)}"
-            f" of memory and {_gb(free_bytes)} is free.",
+            f"The model needs {size_text(least)} of memory and {size_text(free_bytes)} is free.",
             "Close other programs or choose a smaller model with --model.",
         )
     return context
-
-
-def _gb(size: int) -> str:
-    return f"{size / 1e9:.1f} GB"

@@ -1,7 +1,10 @@
 """Figures as people read them."""
 
-from engine_bridge.chat.events import Timings
-from engine_bridge.contract import Effect
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine_bridge.chat.events import Timings
+    from engine_bridge.contract import Effect
 
 
 def seconds(value: float) -> str:
@@ -26,15 +29,6 @@ def clock(value: float) -> str:
     return f"{minutes}:{rest:02d}"
 
 
-def size(bytes_: float) -> str:
-    """Bytes in decimal units: 98 MB, 1.1 GB."""
-    for unit in ("B", "kB", "MB"):
-        if bytes_ < 999.5:
-            return f"{bytes_:.0f} {unit}"
-        bytes_ /= 1000
-    return f"{bytes_:.1f} GB"
-
-
 def rate(value: float) -> str:
     """Tokens per second: 53.9, 231."""
     return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
@@ -48,7 +42,7 @@ def short_count(value: int) -> str:
     return f"{thousands:.1f}K" if thousands < 10 and value % 1024 else f"{thousands:.0f}K"
 
 
-def effect(value: Effect | None) -> str:
+def effect(value: "Effect | None") -> str:
     """What an optimisation brought: "+72% prefill, +17% decode"; empty if nothing was measured."""
     if value is None:
         return ""
@@ -62,14 +56,14 @@ def gain(ratio: float) -> str:
     return f"{percent:+d}%".replace("-", "−") if percent else "±0%"
 
 
-def cached_share(timings: Timings) -> int | None:
+def cached_share(timings: "Timings") -> int | None:
     """Percentage of the prompt that needed no work; None where the engine does not say."""
     if timings.cached_tokens is None or not timings.prompt_tokens:
         return None
     return round(100 * timings.cached_tokens / timings.prompt_tokens)
 
 
-def reply_line(timings: Timings, dot: str = "·") -> str:
+def reply_line(timings: "Timings", dot: str = "·") -> str:
     """The dim line under a finished reply."""
     found: list[str] = []
     if timings.decode_tokens_per_s is not None:
