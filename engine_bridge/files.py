@@ -1,0 +1,39 @@
+"""Files and folders that several processes use at the same time."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+LOCK_POLL_S = 0.2
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in the folder outlive a power cut, where the system can."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the lock at `path`, for which other processes may wait too.
+
+    `waiting` is called a few times a second until it is ours, and may raise to give up.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path)
+    while True:
+        try:
+            lock.acquire(timeout=LOCK_POLL_S)
+            break
+        except Timeout:
+            waiting()
+    try:
+        yield
+    finally:
+        lock.release()
