@@ -7,6 +7,7 @@ Layout of the format: the GGUF specification of the ggml project, versions 2 and
 
 import functools
 import hashlib
+import math
 import mmap
 import os
 import struct
@@ -89,10 +90,7 @@ class Tensor:
 
     @property
     def rows(self) -> int:
-        count = 1
-        for n in self.shape[1:]:
-            count *= n
-        return count
+        return math.prod(self.shape[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,10 +156,7 @@ def _type_names() -> dict[int, str]:
 def nbytes(type_name: str, shape: Iterable[int]) -> int:
     """Size of a tensor in bytes. Raises KeyError for a type that `gguf` does not know."""
     _, block, size = type_sizes()[type_name]
-    count = 1
-    for n in shape:
-        count *= n
-    return count // block * size
+    return math.prod(shape) // block * size
 
 
 class _Cursor:

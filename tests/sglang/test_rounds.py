@@ -18,7 +18,7 @@ PLAIN = replace(SETTING, on=ON - {"nextn"})
 
 
 def test_measured_loss_at_30k_is_called_a_loss_although_drafts_are_accepted():
-    verdict = rounds.judge(NEXTN_30K, PLAIN_30K, None)
+    verdict = rounds.compare(NEXTN_30K, PLAIN_30K, None)
     assert verdict.ratio == pytest.approx(0.38, abs=0.005)
     assert verdict.costs
     said = rounds.sentence(verdict, NEXTN_30K, 30_000)
@@ -29,24 +29,24 @@ def test_measured_loss_at_30k_is_called_a_loss_although_drafts_are_accepted():
 
 
 def test_measured_gain_at_1k_needs_no_words():
-    verdict = rounds.judge(NEXTN_1K, PLAIN_1K, None)
+    verdict = rounds.compare(NEXTN_1K, PLAIN_1K, None)
     assert verdict.ratio == pytest.approx(1.87, abs=0.01)
     assert rounds.sentence(verdict, NEXTN_1K, 1024) == ""
 
 
 def test_plain_decoding_measured_in_a_short_context_bounds_the_ratio_in_a_long_one():
-    verdict = rounds.judge(NEXTN_30K, None, PLAIN_1K)
+    verdict = rounds.compare(NEXTN_30K, None, PLAIN_1K)
     assert not verdict.measured_here
     assert verdict.costs
     assert "at most about 0.43" in rounds.sentence(verdict, NEXTN_30K, 30_000)
     # A little slower than plain decoding in a short context: plain may have slowed as much.
-    nearly = rounds.judge(Decode(2.7 / 125, 2.7), None, PLAIN_1K)
+    nearly = rounds.compare(Decode(2.7 / 125, 2.7), None, PLAIN_1K)
     assert nearly.ratio < rounds.COSTS
     assert not nearly.costs
 
 
 def test_without_a_measurement_nothing_is_claimed():
-    assert rounds.judge(NEXTN_30K, None, None) is None
+    assert rounds.compare(NEXTN_30K, None, None) is None
     assert rounds.sentence(None, NEXTN_30K, 30_000) == ""
 
 

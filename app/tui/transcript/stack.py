@@ -35,11 +35,6 @@ class Block:
     def is_fresh(self, look: Look) -> bool:
         return self._look is look
 
-    @property
-    def is_invalid(self) -> bool:
-        """What it shows changed since it was painted, or it never was."""
-        return self._look is None
-
     def painted(self, look: Look) -> list[Line]:
         """The lines in this look."""
         if self._look is not look:

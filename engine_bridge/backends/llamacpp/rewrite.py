@@ -1,5 +1,6 @@
 """Writes a GGUF file from another: tensors copied, cut, or in another type."""
 
+import math
 import mmap
 import struct
 from collections.abc import Callable, Iterator
@@ -30,10 +31,7 @@ class Step:
 
     @property
     def weights(self) -> int:
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:

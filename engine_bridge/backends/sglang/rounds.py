@@ -20,7 +20,7 @@ DEAD = 1.005
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Comparison:
     """Speculation against plain decoding at one context length."""
 
     ratio: float
@@ -34,27 +34,27 @@ class Verdict:
         return self.ratio * (1 if self.measured_here else PLAIN_GROWTH) < COSTS
 
 
-def judge(now: Decode, plain: Decode | None, plain_shorter: Decode | None) -> Verdict | None:
+def compare(now: Decode, plain: Decode | None, plain_shorter: Decode | None) -> Comparison | None:
     """Speculation as it runs `now` against plain decoding in the same context length, or, where
     that was never measured, in a shorter one. None where neither was."""
     if plain is not None:
-        return Verdict(now.tokens_per_s / plain.tokens_per_s, True)
+        return Comparison(now.tokens_per_s / plain.tokens_per_s, True)
     if plain_shorter is not None:
-        return Verdict(now.tokens_per_s / plain_shorter.tokens_per_s, False)
+        return Comparison(now.tokens_per_s / plain_shorter.tokens_per_s, False)
     return None
 
 
-def sentence(verdict: Verdict | None, now: Decode, context_tokens: int) -> str:
+def sentence(found: Comparison | None, now: Decode, context_tokens: int) -> str:
     """What a user should know about speculation now; nothing while it brings what it should."""
     if now.accept_length <= DEAD:
         return (
             f"Accept length {now.accept_length:.2f}: no draft is ever accepted, so NEXTN only"
             " costs time. Turn it off."
         )
-    if verdict is None or not verdict.costs:
+    if found is None or not found.costs:
         return ""
-    about = "" if verdict.measured_here else "at most about "
-    share = verdict.ratio * (1 if verdict.measured_here else PLAIN_GROWTH)
+    about = "" if found.measured_here else "at most about "
+    share = found.ratio * (1 if found.measured_here else PLAIN_GROWTH)
     return (
         f"At {context_tokens:,} tokens of context NEXTN runs at {about}{share:.2f} of plain"
         f" decoding ({now.tokens_per_s:.0f} tokens/s, {1000 * now.step_s:.1f} ms a round), though"

@@ -44,17 +44,17 @@ def watch(
         return None
     now = Decode(load.round_s, load.accept_length or 1.0)
     plain = replace(setting, on=setting.on - {switches.NEXTN})
-    verdict = rounds.judge(
+    found = rounds.compare(
         now,
         learned.get(plain, load.context_tokens),
         learned.nearest_shorter(plain, load.context_tokens),
     )
-    said = rounds.sentence(verdict, now, load.context_tokens)
+    said = rounds.sentence(found, now, load.context_tokens)
     figures = {
         "round_ms": round(1000 * now.step_s, 1),
         "accept_length": round(now.accept_length, 2),
         "context_tokens": load.context_tokens,
-        "of_plain_decoding": round(verdict.ratio, 2) if verdict else None,
+        "of_plain_decoding": round(found.ratio, 2) if found else None,
     }
     changed = tuple(
         o.model_copy(update={"note": said, "evidence": {**o.evidence, "live": figures}})
