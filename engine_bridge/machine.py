@@ -1,5 +1,6 @@
 """What of this machine is really free: memory, cores and ports."""
 
+import contextlib
 import math
 import os
 import socket
@@ -13,6 +14,8 @@ CGROUP = Path("/sys/fs/cgroup")
 LOAD_SAMPLE_S = 0.3
 SETTLED_S = 10.0
 """A program younger than this may only be starting; it does not count as load."""
+STEADY_SHARE = 0.3
+"""Nor does one that has used less of a core than this over its life."""
 
 
 def free_memory() -> int:
@@ -23,18 +26,52 @@ def free_memory() -> int:
     return free if limit is None else min(free, limit)
 
 
-def free_threads() -> int:
-    """How many threads to compute with: physical cores allowed to us and not busy, at least 1.
-
-    Hyper-threads bring nothing to matrix kernels; a thread on a busy core makes all others wait
-    for it at the end of each layer.
-    """
+def cores() -> int:
+    """Physical cores that this process may use, at least 1. Hyper-threads bring nothing to
+    matrix kernels."""
     allowed = _allowed_cpus()
-    physical = min(psutil.cpu_count(logical=False) or allowed, allowed)
-    logical = psutil.cpu_count() or allowed
+    return max(min(psutil.cpu_count(logical=False) or allowed, allowed), 1)
+
+
+def free_threads() -> int:
+    """How many threads to compute with: cores allowed to us and not busy, at least 1.
+
+    A thread on a busy core makes all others wait for it at the end of each layer.
+    """
     # On a machine wider than our share, what others use need not be what we would.
-    idle = min(logical - _busy_cores(), allowed)
-    return max(min(physical, round(idle)), 1)
+    idle = min((psutil.cpu_count() or 1) - _busy_cores(), _allowed_cpus())
+    return max(min(cores(), round(idle)), 1)
+
+
+def _busy_cores() -> float:
+    """CPUs in use by programs that have been busy for a while.
+
+    The load average would count our own engine of a moment ago, the total use of the CPUs the
+    app that is just painting its first screen, and a short look a program's passing burst.
+    """
+    before = {each.pid: _cpu_seconds(each) for each in psutil.process_iter() if _is_steady(each)}
+    began = time.perf_counter()
+    time.sleep(LOAD_SAMPLE_S)
+    wall = time.perf_counter() - began
+    busy = 0.0
+    for pid, used in before.items():
+        with contextlib.suppress(psutil.Error):
+            busy += max(_cpu_seconds(psutil.Process(pid)) - used, 0.0)
+    return busy / wall
+
+
+def _is_steady(process: psutil.Process) -> bool:
+    """Whether a program has kept a good part of a core busy over its whole life so far."""
+    try:
+        age = time.time() - process.create_time()
+        return age > SETTLED_S and _cpu_seconds(process) > STEADY_SHARE * age
+    except psutil.Error:
+        return False
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def free_port() -> int:
@@ -43,30 +80,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _busy_cores() -> float:
-    """CPUs in use by programs that have been running for a while.
-
-    The load average would count our own engine of a moment ago, and the total use of the CPUs
-    the app that is just painting its first screen.
-    """
-    settled = time.time() - SETTLED_S
-    before = _cpu_seconds(settled)
-    began = time.perf_counter()
-    time.sleep(LOAD_SAMPLE_S)
-    after = _cpu_seconds(settled)
-    wall = time.perf_counter() - began
-    return sum(max(after[pid] - before[pid], 0) for pid in after.keys() & before.keys()) / wall
-
-
-def _cpu_seconds(started_before: float) -> dict[int, float]:
-    used = {}
-    for process in psutil.process_iter(["cpu_times", "create_time"]):
-        times, created = process.info["cpu_times"], process.info["create_time"]
-        if times is not None and created is not None and created < started_before:
-            used[process.pid] = times.user + times.system
-    return used
 
 
 def _allowed_cpus() -> int:

@@ -17,7 +17,7 @@ from engine_bridge.chat.events import (
     Timings,
 )
 from engine_bridge.engine import Engine
-from engine_bridge.errors import BridgeError, UsageError
+from engine_bridge.errors import BridgeError, UnavailableError, UsageError
 
 STOPPED = "stopped"
 
@@ -140,6 +140,7 @@ class Conversation:
         request = self.request()
         answer = Turn("assistant")
         self.turns.append(answer)
+        asked = False
         try:
             status = await wait_until_ready(engine)
             if (endpoint := engine.endpoint) is None:
@@ -147,16 +148,26 @@ class Conversation:
             model = self.model or status.model_name
             drafts = "draft_rounds" in status.load.counters
             answering = stream(endpoint, request, flavour_of(status), model, drafts=drafts)
+            asked = True
             async with aclosing(answering) as events:
                 async for event in events:
                     _grow(answer, event)
                     yield event
         except BridgeError as error:
+            if asked and isinstance(error, UnavailableError) and _is_ours(engine):
+                # The address and tunnel of a server are nothing the user has to do with here.
+                error = UnavailableError(
+                    "The engine does not answer any more.", "Start it again, then ask again."
+                )
             answer.broken = error.reason
-            raise
+            raise error
         finally:
             if not answer.finish_reason and not answer.broken:
                 answer.finish_reason = STOPPED
+
+
+def _is_ours(engine: Engine) -> bool:
+    return engine.status.spec is None or engine.status.spec.backend != "attach"
 
 
 def _grow(answer: Turn, event: Event) -> None:

@@ -31,6 +31,18 @@ def test_a_containers_share_of_the_cpus_bounds_the_threads(tmp_path, monkeypatch
     assert machine.free_threads() == 1
 
 
+def test_a_program_that_was_idle_until_now_is_no_load(monkeypatch):
+    monkeypatch.setattr(machine, "SETTLED_S", 0.5)
+    code = "import time; time.sleep(3); began = time.time()\nwhile time.time() < began + 3: pass"
+    burst = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        time.sleep(3.3)
+        assert not machine._is_steady(machine.psutil.Process(burst.pid))
+    finally:
+        burst.kill()
+        burst.wait()
+
+
 def test_a_busy_core_is_not_counted_as_free(monkeypatch):
     monkeypatch.setattr(machine, "SETTLED_S", 0.5)
     hog = subprocess.Popen([sys.executable, "-c", "while True: pass"])

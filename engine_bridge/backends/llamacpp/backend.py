@@ -37,7 +37,8 @@ class LlamaCpp:
         model = ensure(spec.model, report)
         report(Phase("looking at this machine"))
         threads = machine.free_threads()
-        choice = switches.resolve(spec, model.path, threads, report)
+        # The trial's finding shall hold for later starts too, whatever is busy just now.
+        choice = switches.resolve(spec, model.path, machine.cores(), report)
         size = choice.model_path.stat().st_size
         context = plan.plan_context(
             _shape(choice.model_path), size, machine.free_memory(), spec.context_tokens
@@ -64,7 +65,7 @@ class LlamaCpp:
             model_path=choice.model_path,
             context_tokens=context,
             threads=threads,
-            caveat=switches.caveat(choice.model_path),
+            caveat=" ".join(filter(None, (switches.caveat(choice.model_path), _slow(threads)))),
             optimisations=choice.optimisations,
         )
 
@@ -97,6 +98,15 @@ class LlamaCpp:
 
     def diagnose(self, exit_code: int | None, log_tail: Sequence[str]) -> Diagnosis:
         return failures.diagnose(exit_code, log_tail)
+
+
+def _slow(threads: int) -> str:
+    if threads >= machine.cores():
+        return ""
+    return (
+        f"It computes with {threads} of {machine.cores()} cores, since other programs were busy"
+        " when it started; restart it to look again."
+    )
 
 
 def _local(name: str) -> Path | None:

@@ -28,6 +28,8 @@ from engine_bridge.paths import derived_dir
 
 TOKENS_IN, TOKENS_OUT = 2048, 128
 """The mix that decides: a document of a few pages and a short answer, this app's usual turn."""
+LOSS = 0.95
+"""Below this ratio in decoding a choice is told as mixed."""
 READ = 1024
 """Tokens of a prefill run: several batches of the engine."""
 WORTH = 1.05
@@ -162,6 +164,8 @@ def _best(seconds: dict[Form, tuple[float, float]], how: str) -> Finding:
     if fastest is SHIPPED or ratio < WORTH:
         form, note = SHIPPED, "as shipped is best here"
     mine = seconds[form]
+    if mine[1] * LOSS > shipped[1]:
+        note = "reads faster, writes slower: for long prompts"
     effect = Effect(
         prefill_ratio=round(shipped[0] / mine[0], 2) if mine[0] else None,
         decode_ratio=round(shipped[1] / mine[1], 2),
