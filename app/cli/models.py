@@ -3,10 +3,11 @@
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
+from app.cli.line import Line
 from app.core import figures
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def pull(name: str | None) -> None:
     fit = choose.fits(entry, free)
     if not fit.fits:
         click.echo(f"Note: {fit.sentence}", err=True)
-    line = ProgressLine(sys.stderr)
+    line = PhaseLine()
     try:
         if hashes.is_verified(target(entry), entry, line.show):
             line.end()
@@ -115,7 +116,7 @@ def check(name: str | None) -> None:
         click.echo("No model is installed.")
     failed: BridgeError | None = None
     for each in names:
-        line = ProgressLine(sys.stderr)
+        line = PhaseLine()
         try:
             model = store.check(each, line.show)
         except BridgeError as error:
@@ -155,40 +156,26 @@ def remove(name: str, yes: bool) -> None:
         click.echo(f"deleted {file}")
 
 
-class ProgressLine:
-    """Phases on a stream: one redrawn line on a terminal, now and then a line elsewhere."""
+class PhaseLine:
+    """Phases on standard error: one redrawn line on a terminal, now and then a line elsewhere."""
 
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._live = stream.isatty()
-        self._shown = ""
+    def __init__(self) -> None:
+        self._line = Line()
         self._step = ""
         self._last = 0.0
 
     def show(self, phase: "Phase") -> None:
-        text = phase_text(phase)
-        if self._live:
-            import shutil
-
-            text = text[: max(1, shutil.get_terminal_size().columns - 1)]
-            self._write("\r" + text.ljust(len(self._shown)))
-            self._shown = text
+        if self._line.redraws:
+            self._line.draw(phase_text(phase))
             return
         step = phase.title.split(" · ")[0]
         now = time.monotonic()
         if step != self._step or now - self._last >= PLAIN_EVERY_S:
             self._step, self._last = step, now
-            self._write(text + "\n")
+            self._line.say(phase_text(phase))
 
     def end(self) -> None:
-        """Wipe the line, so that what follows starts at the left."""
-        if self._live and self._shown:
-            self._write("\r" + " " * len(self._shown) + "\r")
-        self._shown = ""
-
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+        self._line.clear()
 
 
 def phase_text(phase: "Phase") -> str:

@@ -1,13 +1,8 @@
 """What happens while an answer is made, on standard error: waiting, prefill, final figures."""
 
-import os
-import shutil
-import sys
 from typing import TYPE_CHECKING
 
-import click
-
-from app.cli.progress import CLEAR
+from app.cli.line import Line
 from app.core import figures
 
 if TYPE_CHECKING:
@@ -24,15 +19,15 @@ class Notes:
     def __init__(self, quiet: bool, aside: bool) -> None:
         self._quiet = quiet
         self._aside = aside
-        self._redraw = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._drawn = False
+        self._line = Line()
+        self._redraw = self._line.redraws
         self._last_step = -1
 
     def __enter__(self) -> "Notes":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._clear()
+        self._line.clear()
 
     def take(self, event: "Event") -> None:
         from engine_bridge.chat.events import Finished, Prefill, Progress, Reasoning, Text, Waiting
@@ -41,41 +36,27 @@ class Notes:
             return
         match event:
             case Waiting(reason, retry_in_s):
-                self._line(f"{reason.rstrip('.')}; trying again in {retry_in_s:.0f} s")
+                self._line.say(f"{reason.rstrip('.')}; trying again in {retry_in_s:.0f} s")
             case Prefill() if event.total:
                 self._prefill(event)
             case Reasoning() if self._redraw:
-                self._draw("thinking")
+                self._line.draw("thinking")
             case Text() if not self._aside:
-                self._clear()
+                self._line.clear()
                 self._redraw = False
             case Progress(timings) if self._redraw:
-                self._draw(describe(timings))
+                self._line.draw(describe(timings))
             case Finished(finish_reason, timings):
                 cut = " · stopped at the token limit" if finish_reason == "length" else ""
-                self._line(f"{'' if self._aside else chr(10)}{describe(timings)}{cut}")
+                self._line.say(f"{'' if self._aside else chr(10)}{describe(timings)}{cut}")
 
     def _prefill(self, prefill: "Prefill") -> None:
         step = 10 * prefill.processed // prefill.total
         if self._redraw:
-            self._draw(describe_prefill(prefill))
+            self._line.draw(describe_prefill(prefill))
         elif step != self._last_step:
-            self._line(describe_prefill(prefill))
+            self._line.say(describe_prefill(prefill))
         self._last_step = step
-
-    def _draw(self, text: str) -> None:
-        text = text[: shutil.get_terminal_size().columns - 1]
-        click.echo(CLEAR + text, nl=False, err=True)
-        self._drawn = True
-
-    def _line(self, text: str) -> None:
-        self._clear()
-        click.echo(text, err=True)
-
-    def _clear(self) -> None:
-        if self._drawn:
-            click.echo(CLEAR, nl=False, err=True)
-        self._drawn = False
 
 
 def describe_prefill(prefill: "Prefill") -> str:

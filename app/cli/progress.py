@@ -1,24 +1,20 @@
 """The start of an engine as one line on standard error, redrawn where that is a terminal."""
 
 import asyncio
-import shutil
-import sys
 from typing import TYPE_CHECKING
 
-import click
+from app.cli.line import Line
 
 if TYPE_CHECKING:
     from engine_bridge.contract import EngineStatus
     from engine_bridge.engine import Engine
-
-CLEAR = "\r\x1b[K"
 
 
 class StartProgress:
     """`with StartProgress() as p: p.follow(engine)` shows phases until the block ends."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self._redraw = sys.stderr.isatty()
+        self._line = Line()
         self._quiet = quiet
         self._last = ""
         self._task: asyncio.Task[None] | None = None
@@ -29,8 +25,7 @@ class StartProgress:
     def __exit__(self, *_: object) -> None:
         if self._task is not None:
             self._task.cancel()
-        if self._redraw and self._last:
-            click.echo(CLEAR, nl=False, err=True)
+        self._line.clear()
 
     def follow(self, engine: "Engine") -> None:
         """Show the engine's phases in the background."""
@@ -43,16 +38,11 @@ class StartProgress:
                 self._show(status)
 
     def _show(self, status: "EngineStatus") -> None:
-        if self._redraw:
-            line = describe(status)[: shutil.get_terminal_size().columns - 1]
-            if line != self._last:
-                click.echo(CLEAR + line, nl=False, err=True)
-        else:
-            # In a log, one line a step is enough.
-            line = status.phase.split(" · ", 1)[0]
-            if line != self._last:
-                click.echo(line, err=True)
-        self._last = line
+        # In a log, one line a step is enough.
+        text = describe(status) if self._line.redraws else status.phase.split(" · ", 1)[0]
+        if text != self._last:
+            (self._line.draw if self._line.redraws else self._line.say)(text)
+        self._last = text
 
 
 def describe(status: "EngineStatus") -> str:
