@@ -1,11 +1,22 @@
 """Files and folders that several processes use at the same time."""
 
 import contextlib
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 LOCK_POLL_S = 0.2
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file; an empty one where there is none or it cannot be read."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):  # the last is what a damaged one may cost
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def sync_folder(folder: Path) -> None:

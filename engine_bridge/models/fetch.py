@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 import httpx
 
+from engine_bridge import files
 from engine_bridge.errors import BridgeError
 from engine_bridge.models.sources import Remote, SourceError
 
@@ -66,8 +67,8 @@ class Notes:
     def read(cls, part: Path, identity: str) -> "Notes":
         """The notes on `part`, blank where there are none or they are on something else."""
         try:
-            notes = cls(**json.loads(cls.path(part).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+            notes = cls(**files.read_object(cls.path(part)))
+        except TypeError:  # written by another version
             return cls(identity)
         return notes if notes.identity == identity else cls(identity)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine_bridge import files
 from engine_bridge.contract import Effect
 from engine_bridge.errors import BridgeError
 from engine_bridge.models import tensors
@@ -45,12 +46,12 @@ def store(optimisation: str, model: Path, effect: Effect) -> None:
 
 def recall(*key: str) -> Any:
     """What was remembered under `key` on this machine, or None."""
-    return _read().get(_digest(key))
+    return files.read_object(_path()).get(_digest(key))
 
 
 def remember(value: Any, *key: str) -> None:
     """Keep JSON data under `key` for this machine; the file is replaced in one step."""
-    kept = _read() | {_digest(key): value}
+    kept = files.read_object(_path()) | {_digest(key): value}
     name = ""
     try:
         path = _path()
@@ -73,11 +74,3 @@ def _digest(key: tuple[str, ...]) -> str:
 
 def _path() -> Path:
     return state_dir() / "measured.json"
-
-
-def _read() -> dict[str, Any]:
-    try:
-        kept = json.loads(_path().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return kept if isinstance(kept, dict) else {}

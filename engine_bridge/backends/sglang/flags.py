@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine_bridge import paths
+from engine_bridge import files, paths
 from engine_bridge.backends.base import Phase, Report
 from engine_bridge.backends.sglang.interpreter import Interpreter
 from engine_bridge.errors import BridgeError, UnavailableError
@@ -70,11 +70,8 @@ def first_problem(argv: Sequence[str], options: Options) -> str:
 def options_of(engine: Interpreter, report: Report) -> Options:
     """All flags of this interpreter's SGLang. Raises UnavailableError if it cannot be imported."""
     book = _book(engine)
-    try:
-        known: Options = json.loads(book.read_bytes())
+    if known := files.read_object(book):
         return known
-    except (OSError, ValueError):
-        pass
     report(Phase("asking SGLang for its flags"))
     options = _ask(engine)
     new = book.with_suffix(".new")

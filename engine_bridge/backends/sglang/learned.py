@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from engine_bridge import paths
+from engine_bridge import files, paths
 
 SMALLEST_BUCKET = 1024
 KEPT = 500
@@ -61,9 +61,9 @@ class Learned:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path or paths.state_dir() / "sglang-decode.json"
         try:
-            known = json.loads(self._path.read_bytes())
-            self._known = {str(key): Decode(**value) for key, value in known.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
+            known = files.read_object(self._path)
+            self._known = {key: Decode(**value) for key, value in known.items()}
+        except TypeError:  # written by another version
             self._known = {}
         self._changed = False
 
