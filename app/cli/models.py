@@ -165,10 +165,12 @@ class PhaseLine:
         self._last = 0.0
 
     def show(self, phase: "Phase") -> None:
+        from engine_bridge.backends.base import step_of
+
         if self._line.redraws:
             self._line.draw(phase_text(phase))
             return
-        step = phase.title.split(" · ")[0]
+        step = step_of(phase.title)
         now = time.monotonic()
         if step != self._step or now - self._last >= PLAIN_EVERY_S:
             self._step, self._last = step, now

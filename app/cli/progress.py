@@ -38,8 +38,10 @@ class StartProgress:
                 self._show(status)
 
     def _show(self, status: "EngineStatus") -> None:
+        from engine_bridge.backends.base import step_of
+
         # In a log, one line a step is enough.
-        text = describe(status) if self._line.redraws else status.phase.split(" · ", 1)[0]
+        text = describe(status) if self._line.redraws else step_of(status.phase)
         if text != self._last:
             (self._line.draw if self._line.redraws else self._line.say)(text)
         self._last = text

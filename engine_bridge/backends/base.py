@@ -23,6 +23,12 @@ class Phase:
     eta_s: float | None = None
 
 
+def step_of(title: str) -> str:
+    """A phase's title without its running figures: "downloading X · 12 MB/s" is
+    "downloading X"."""
+    return title.split(" · ", 1)[0]
+
+
 Report = Callable[[Phase], None]
 """Tells the host what is happening. May be called from any thread, as often as convenient."""
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from engine_bridge.backends.base import Phase
+from engine_bridge.backends.base import Phase, step_of
 from engine_bridge.contract import PhaseTime
 from engine_bridge.host.durations import Durations
 
@@ -36,7 +36,7 @@ class StartStory:
 
     @property
     def phases(self) -> tuple[PhaseTime, ...]:
-        return (*self._done, PhaseTime(title=_step(self._phase.title)))
+        return (*self._done, PhaseTime(title=step_of(self._phase.title)))
 
     @property
     def finished_phases(self) -> tuple[PhaseTime, ...]:
@@ -44,7 +44,7 @@ class StartStory:
 
     def enter(self, phase: Phase) -> None:
         """Begin a step, or report progress within the present one."""
-        if _step(phase.title) != _step(self._phase.title):
+        if step_of(phase.title) != step_of(self._phase.title):
             self._close_phase()
             self._phase_began = time.monotonic()
         self._phase = phase
@@ -65,7 +65,7 @@ class StartStory:
         """Share of the present step that is done, by the step's own word or by experience."""
         if self._phase.fraction is not None:
             return min(max(self._phase.fraction, 0.0), 1.0)
-        usual = self._durations.get(*self._key, _step(self._phase.title))
+        usual = self._durations.get(*self._key, step_of(self._phase.title))
         if not usual:
             return None
         # Never quite done: a step that takes longer than last time must not look finished.
@@ -83,11 +83,6 @@ class StartStory:
 
     def _close_phase(self) -> None:
         seconds = time.monotonic() - self._phase_began
-        title = _step(self._phase.title)
+        title = step_of(self._phase.title)
         self._done.append(PhaseTime(title=title, seconds=round(seconds, 3)))
         self._durations.learn(seconds, *self._key, title)
-
-
-def _step(title: str) -> str:
-    """A title without its running figures: "downloading X · 12 MB/s" is "downloading X"."""
-    return title.split(" · ", 1)[0]
