@@ -8,7 +8,7 @@ from pathlib import Path
 from engine_bridge import machine
 from engine_bridge.backends.base import Diagnosis, Endpoint, Launch, Phase, Report, Running
 from engine_bridge.backends.llamacpp import failures, plan, proof, serve, switches
-from engine_bridge.backends.llamacpp.counters import read_load
+from engine_bridge.backends.llamacpp.counters import loopback_client, read_load
 from engine_bridge.contract import EngineSpec, Load, Optimisation
 from engine_bridge.errors import BridgeError
 from engine_bridge.models import choose, store, tensors
@@ -76,7 +76,7 @@ class LlamaCpp:
         import httpx
 
         try:
-            async with httpx.AsyncClient(timeout=5.0, trust_env=False) as http:
+            async with loopback_client(timeout=5.0) as http:
                 answer = await http.get(f"{launch.endpoint.base_url}/health")
         except httpx.HTTPError:
             return False
