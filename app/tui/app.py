@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Iterable
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
@@ -10,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.reactive import reactive
 from textual.screen import Screen
 
+from app.core import figures
 from app.core.conversation import Conversation
 from app.core.documents import Document
 from app.core.settings import Settings
@@ -17,10 +19,14 @@ from app.tui import clipboard, themes
 from app.tui.commands import system_commands
 from app.tui.glyphs import ASCII, Glyphs, for_terminal
 from app.tui.panel.live import Live
+from app.tui.panel.words import can_switch
+from app.tui.plain import one_line
 from app.tui.screens.chat import ChatScreen
-from engine_bridge.contract import EngineSpec, EngineState, EngineStatus
+from engine_bridge.contract import EngineSpec, EngineState, EngineStatus, Optimisation, Verdict
 from engine_bridge.engine import Engine
 from engine_bridge.errors import BridgeError
+
+TOLD_AFTER_S = 0.5
 
 
 class LingChat(App[None]):
@@ -36,8 +42,8 @@ class LingChat(App[None]):
     ]
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "help", "Keys", priority=True),
-        Binding("f2", "engine", "Engine", priority=True),
+        Binding("f1", "help", "Keys", key_display="F1", priority=True),
+        Binding("f2", "engine", "Engine", key_display="F2", priority=True),
         Binding("f5", "start_engine", "Start engine", show=False, priority=True),
         Binding("f6", "apply_remedy", "Apply the cure", show=False, priority=True),
         Binding("ctrl+p", "command_palette", "Commands", key_display="^p", priority=True),
@@ -69,7 +75,10 @@ class LingChat(App[None]):
         self.glyphs = glyphs or for_terminal()
         self.live = Live()
         self.wanted: dict[str, bool] = {}
-        """Switches that wait for the running reply to end, by optimisation id."""
+        """Switches that wait for the running reply to end or the next start, by optimisation id."""
+        self._known: tuple[Optimisation, ...] = ()
+        self._switched: dict[str, bool] = {}
+        """Switches that were applied and whose outcome is not told yet."""
         self._starts = start
         self._interrupted_at = 0.0
         for theme in themes.ours():
@@ -114,9 +123,61 @@ class LingChat(App[None]):
         async for status in self.engine.updates():
             self.status = status
 
+    def watch_status(self, status: EngineStatus) -> None:
+        """Keep what a stopped engine no longer tells, and tell how a switch ended."""
+        if status.optimisations:
+            self._known = status.optimisations
+        if status.state is EngineState.FAILED:
+            self._switched.clear()
+        elif status.state.is_usable:
+            if self.wanted and not self._chat.talk.is_running:
+                self._apply_wanted()
+            else:
+                self._tell_switched()
+
+    @property
+    def switches(self) -> tuple[Optimisation, ...]:
+        """The engine's switches; of one that is down those it had, as nothing proves them now."""
+        if self.status.optimisations:
+            return self.status.optimisations
+        unproven: dict[str, Any] = {
+            "verdict": Verdict.UNPROVEN,
+            "resolved": None,
+            "observed": None,
+            "evidence": {},
+        }
+        return tuple(
+            each.model_copy(update=unproven | {"note": ""}) if can_switch(each) else each
+            for each in self._known
+        )
+
+    @property
+    def wanted_when(self) -> str:
+        """When the switches that wait will be applied."""
+        return "after this reply" if self.status.state.is_usable else "at the next start"
+
+    def _tell_switched(self) -> None:
+        """A toast with verdict and effect of each switch that the engine now has as wanted."""
+        for each in self.status.optimisations:
+            if self._switched.get(each.id) is not each.requested:
+                continue
+            del self._switched[each.id]
+            # The verdict comes with the status after the one that says ready.
+            self.set_timer(TOLD_AFTER_S, partial(self._tell_outcome, each.id))
+
+    def _tell_outcome(self, optimisation: str) -> None:
+        for each in self.status.optimisations:
+            if each.id == optimisation:
+                effect = figures.effect(each.effect) if each.requested else ""
+                words = ", ".join(filter(None, (str(each.verdict), effect)))
+                self.notify(one_line(f"{each.title}: {words}"), markup=False)
+
     def action_start_engine(self) -> None:
         """Start the engine, or start it again with what is wanted now."""
-        self._start(self.spec)
+        if self.wanted and not self._chat.talk.is_running:
+            self._apply_wanted()
+        else:
+            self._start(self.spec)
 
     def _start(self, spec: EngineSpec) -> None:
         self.spec = spec
@@ -166,20 +227,23 @@ class LingChat(App[None]):
             )
 
     def switch(self, optimisation: str, on: bool) -> None:
-        """Switch an optimisation: now, or after the running reply."""
+        """Switch an optimisation: now, after the running reply, or at the next start."""
         self.wanted[optimisation] = on
-        if not self._chat.talk.is_running:
+        if self.status.state in (EngineState.STOPPED, EngineState.STOPPING):
+            self.notify("It applies at the next start. F5 starts the engine.")
+        elif not self._chat.talk.is_running:
             self._apply_wanted()
-        self.run_worker(self._chat.show_switches(), group="switches")
+        self.mutate_reactive(LingChat.status)  # the screens show what is wanted, too
 
     def reply_ended(self) -> None:
         """A reply is over: what waited for that happens now."""
         self._chat.show_figures()
-        if self.wanted:
+        if self.wanted and self.status.state.is_alive:
             self._apply_wanted()
 
     def _apply_wanted(self) -> None:
         wanted = {**self.spec.optimisations, **self.wanted}
+        self._switched.update(self.wanted)
         self.wanted.clear()
         self.settings.engine.optimisations.update(wanted)
         self._save()
@@ -214,15 +278,21 @@ class LingChat(App[None]):
         from app.tui.screens.keys import KeysScreen
 
         if not isinstance(self.screen, KeysScreen):
-            self.push_screen(KeysScreen())
+            from app.tui.screens.engine import EngineScreen
+
+            self.push_screen(KeysScreen(engine_first=isinstance(self.screen, EngineScreen)))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        from app.tui.screens.engine import EngineScreen
+
+        # There F2 is one of the screen's own keys, back.
+        return not (action == "engine" and isinstance(self.screen, EngineScreen))
 
     def action_engine(self) -> None:
         """Show the engine."""
         from app.tui.screens.engine import EngineScreen
 
-        if isinstance(self.screen, EngineScreen):
-            self.pop_screen()
-        elif len(self.screen_stack) == 1:
+        if len(self.screen_stack) == 1:
             self.push_screen(EngineScreen())
 
     async def copy(self, text: str) -> None:

@@ -86,9 +86,9 @@ async def copy(text: str, write: Callable[[str], None] | None) -> str:
         write(sequence)
     argv = tool()
     if argv and await _give(argv, text):
-        return f"Copied with {argv[0]}."
+        return f"Copied, through {argv[0]}."
     if sequence:
-        return "Copied through the terminal (OSC 52)."
+        return "Copied, through the terminal (OSC 52)."
     try:
         path = await asyncio.to_thread(to_file, text)
     except OSError as error:

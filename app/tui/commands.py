@@ -8,6 +8,7 @@ from textual.app import SystemCommand
 
 from app.tui.panel.words import can_switch, is_ours, switch_hint
 from app.tui.plain import one_line
+from engine_bridge.contract import EngineState
 
 if TYPE_CHECKING:
     from app.tui.app import LingChat
@@ -28,22 +29,27 @@ def system_commands(app: "LingChat", chat: "ChatScreen") -> Iterator[SystemComma
     yield from _engine(app)
     for name in sorted(app.available_themes):
         if name.startswith("ling-") or name not in _TEXTUALS:
-            yield SystemCommand(f"Theme: {name}", "Colours", partial(app.use_theme, name))
+            now = "Colours, in use now" if name == app.theme else "Colours"
+            yield SystemCommand(f"Theme: {name}", now, partial(app.use_theme, name))
     yield SystemCommand("Show or hide the panel", "F3", chat.action_panel)
     yield SystemCommand("Keys", "F1: what every key does", app.action_help)
     yield SystemCommand("Quit", "Ctrl+Q", app.action_quit)
 
 
 def _switches(app: "LingChat") -> Iterator[SystemCommand]:
-    for number, each in enumerate(app.status.optimisations, 1):
+    for number, each in enumerate(app.switches, 1):
         if not can_switch(each):
             continue
-        verb = "off" if each.requested else "on"
-        hint = switch_hint(each).removeprefix("Space ")
+        is_on = app.wanted.get(each.id, each.requested)
+        verb = "off" if is_on else "on"
+        if app.status.state is EngineState.STOPPED:
+            hint = "applies at the next start"
+        else:
+            hint = switch_hint(each).removeprefix("Space ")
         yield SystemCommand(
             f"{number} Switch {verb}: {one_line(each.title)}",
             hint[:1].upper() + hint[1:],
-            partial(app.switch, each.id, not each.requested),
+            partial(app.switch, each.id, not is_on),
         )
 
 

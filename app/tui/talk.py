@@ -1,6 +1,7 @@
 """Carries messages to the engine one after the other, and replies back to the transcript."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
@@ -10,6 +11,7 @@ from textual.worker import Worker
 
 from app.core import figures
 from app.core.conversation import Turn
+from app.tui.panel.words import is_down
 from app.tui.transcript.entries import Reply, UserEntry
 from engine_bridge.chat.events import Event, Prefill, Progress, Reasoning, Text, Timings, Waiting
 from engine_bridge.contract import EngineState
@@ -19,10 +21,11 @@ if TYPE_CHECKING:
     from app.tui.app import LingChat
     from app.tui.screens.chat import ChatScreen
 
+SETTLE_S = 10.0
 AGAIN = "Ctrl+R asks again."
 FOR_ENGINE = "sent when the engine is ready"
 FOR_REPLY = "sent after this reply"
-FOR_CURE = "kept until the engine runs again"
+FOR_CURE = "kept until the engine runs again: F5 starts it"
 
 
 class Talk:
@@ -33,6 +36,8 @@ class Talk:
         self._queue: deque[UserEntry] = deque()
         self._worker: Worker[None] | None = None
         self._reply: Reply | None = None
+        self._stopping: tuple[Reply, float] | None = None
+        """A reply that the user stopped while the engine read its prompt, and since when."""
         self._told = (False, False)
 
     @property
@@ -62,15 +67,15 @@ class Talk:
     def pump(self) -> None:
         """Send the next message if nothing stands against it."""
         state = self._app.status.state
+        if self._stopping is not None and state is not EngineState.BUSY:
+            self._settle()
         if self._queue and not self.is_running and state.is_usable and not self._app.wanted:
             entry = self._queue.popleft()
             entry.set_waits("")
             self._begin(entry, lambda: self._app.conversation.ask(entry.text, self._app.engine))
         if self.is_running:
             waits = FOR_REPLY
-        elif state is EngineState.FAILED or (
-            state is EngineState.STOPPED and self._app.status.spec is not None
-        ):
+        elif is_down(self._app.status):
             waits = FOR_CURE
         else:
             waits = FOR_ENGINE
@@ -88,7 +93,7 @@ class Talk:
 
     def stop(self) -> str:
         """Stop the running reply; else take back the last message that waits and return it."""
-        if self._worker is not None and self.is_running:
+        if self._worker is not None and self.is_running and self._stopping is None:
             self._worker.cancel()
             return ""
         if not self._queue:
@@ -118,13 +123,15 @@ class Talk:
         self._queue.clear()
         if self._worker is not None:
             self._worker.cancel()
-        self._reply = None
+        self._reply = self._stopping = None
         self._app.conversation.turns = []
         self._screen.transcript.clear()
         self._tell()
 
     def tick(self) -> None:
         """Time went by: a running thought's clock moves."""
+        if self._stopping is not None and time.monotonic() - self._stopping[1] > SETTLE_S:
+            self._settle()
         if self._reply is not None:
             self._reply.tick()
             self._screen.transcript.touch()
@@ -150,18 +157,39 @@ class Talk:
                     self._take(event, reply)
             self._finish(reply, turns)
         except asyncio.CancelledError:
-            reply.finish(self._app.live.timings, "Stopped.", AGAIN, is_bad=False)
+            self._stopped(reply)
             raise
         except BridgeError as error:
             cure = f"{error.cure} {AGAIN}".strip()
             reply.finish(self._app.live.timings, error.reason, cure)
         finally:
             self._app.live.end()
-            if self._reply is reply:
-                self._reply = None
-                self._screen.transcript.touch()
-                self._app.reply_ended()
-                self.pump()
+            if self._reply is reply and self._stopping is None:
+                self._end()
+
+    def _end(self) -> None:
+        self._reply = None
+        self._screen.transcript.touch()
+        self._app.reply_ended()
+        self.pump()
+
+    def _stopped(self, reply: Reply) -> None:
+        """The user stopped it. The engine ends a batch of the prompt that it has begun, so such a
+        reply is over only when the engine is idle, or after SETTLE_S if others keep it busy."""
+        is_reading = not reply.text and not reply.thinking
+        if self._reply is reply and is_reading and self._app.status.state is EngineState.BUSY:
+            self._stopping = (reply, time.monotonic())
+            reply.set_activity("stopping…")
+            self._screen.transcript.touch()
+        else:
+            reply.finish(self._app.live.timings, "Stopped.", AGAIN, is_bad=False)
+
+    def _settle(self) -> None:
+        assert self._stopping is not None
+        reply, _ = self._stopping
+        self._stopping = None
+        reply.finish(self._app.live.timings, "Stopped.", AGAIN, is_bad=False)
+        self._end()
 
     def _finish(self, reply: Reply, turns: list[Turn]) -> None:
         turn = turns[-1] if turns else Turn("assistant")
@@ -183,9 +211,8 @@ class Talk:
                 reply.feed_thinking(text)
             case Prefill():
                 share = self._app.live.prefill_share or 0.0
-                eta = self._app.live.prefill_eta_s
-                left = f", {figures.seconds(eta)} left" if eta is not None and eta >= 1 else ""
-                reply.set_activity(f"reading the prompt: {share:.0%}{left}")
+                # The time left stands in the panel or on the status line.
+                reply.set_activity(f"reading the prompt: {share:.0%}")
             case Waiting(reason, retry_in_s):
                 again = f"trying again in {figures.seconds(retry_in_s)}"
                 reply.set_activity(f"{reason.rstrip('.')}: {again}")

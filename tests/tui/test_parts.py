@@ -213,7 +213,7 @@ async def test_a_system_tool_gets_the_text(
     no_desktop.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     no_desktop.setenv("WAYLAND_DISPLAY", "wayland-0")
     sent: list[str] = []
-    assert await clipboard.copy("grün 你好", sent.append) == "Copied with wl-copy."
+    assert await clipboard.copy("grün 你好", sent.append) == "Copied, through wl-copy."
     assert (tmp_path / "copied").read_text() == "grün 你好"
     assert len(sent) == 1, "the terminal is asked as well: it may be another machine's"
 

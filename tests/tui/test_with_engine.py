@@ -189,7 +189,8 @@ async def test_the_engine_screen_shows_its_proofs_and_its_log_and_restarts_it(
         await until(pilot, lambda: log.line_count > 3, "lines of the log")
         facts = "\n".join(str(row) for row in app.screen.query_one("#engine-facts").rows(60))
         assert str(app.status.engine_pid) in facts
-        proofs = "\n".join(str(row) for row in app.screen.query_one("#proofs").rows(60))
+        rows = [line for each in app.screen.query(SwitchRow) for line in each.rows(60)]
+        proofs = "\n".join(map(str, rows))
         for word in ("requested", "resolved", "observed", "verdict"):
             assert word in proofs
         pid = app.status.engine_pid
@@ -213,10 +214,31 @@ async def test_an_engine_that_cannot_start_is_told_with_its_cure_and_keeps_the_m
         await until(pilot, lambda: app.status.state is EngineState.FAILED, "the failure")
         await until(
             pilot,
-            lambda: app._chat.transcript.entries[0].waits == "kept until the engine runs again",
+            lambda: app._chat.transcript.entries[0].waits.startswith("kept until the engine"),
             "the message that waits",
         )
+        assert "F5 starts it" in app._chat.transcript.entries[0].waits
         assert app.status.reason
         assert app.status.cure
         await pilot.press("escape")
         assert app._chat.composer.text == "hello", "Esc takes a waiting message back"
+
+
+async def test_a_reply_stopped_while_its_prompt_is_read_is_over_when_the_engine_is_idle(
+    host_home: Path, smol: Path
+) -> None:
+    app = new_app(EngineSpec(model=str(smol), context_tokens=8192))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: app.status.state is EngineState.READY, "a ready engine")
+        app._chat.talk.say("The quick brown fox jumps over the lazy dog. " * 600)
+        await until(pilot, lambda: app.live.prefill is not None, "the prompt being read")
+        assert "left" not in replies(app)[0].activity, "the panel tells the time left"
+        await until(pilot, lambda: app.status.state is EngineState.BUSY, "a busy engine")
+        await pilot.press("escape")
+        reply = replies(app)[0]
+        await until(pilot, lambda: reply.activity == "stopping…", "the reply to be stopping")
+        assert not reply.is_done
+        await until(pilot, lambda: reply.is_done, "the end of the reply")
+        assert reply.reason == "Stopped."
+        assert app.status.state is EngineState.READY
+        assert not app._chat.talk.is_running

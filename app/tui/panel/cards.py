@@ -97,9 +97,14 @@ class EngineCard(Rows):
 
     def rows(self, width: int) -> list[Content]:
         status, glyphs = self._status, self._glyphs
-        first = Content.assemble(state_sign(status, glyphs, self._frame), " ", state_text(status))
+        first = Content.assemble(
+            state_sign(status, glyphs, self._frame), " ", state_text(status, glyphs)
+        )
         facts = Content.assemble((engine_facts(status, glyphs), "$muted"))
         rows = [spread(first, facts, width)]
+        if first.cell_length > width:
+            head, *rest = first.wrap(width - 2)
+            rows = [head, *(Content.assemble("  ", row) for row in rest)]
         if status.model_name:
             rows.append(Content.assemble((f"  {one_line(status.model_name)}", "$muted")))
         if status.state is EngineState.STARTING:

@@ -47,7 +47,9 @@ class Made(Rows):
 
 
 def labelled(label: str, text: str, width: int, column: int = 12, indent: int = 0) -> list[Content]:
-    """A quiet label and its text beside it, wrapped within its own column."""
+    """A quiet label and its text beside it, wrapped within its own column. There is always a gap
+    between them: a label too long for its column widens it."""
+    column = max(column, len(label) + 1)
     first, *rest = Content(text).wrap(max(8, width - column - indent)) or [Content("")]
     lead = " " * indent
     rows = [Content.assemble(lead, (f"{label:<{column}}", "$muted"), first)]

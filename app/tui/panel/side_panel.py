@@ -1,6 +1,6 @@
 """The side panel of wide screens, and the line that stands for it on narrow ones."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -13,9 +13,9 @@ from app.tui.panel.cards import EngineCard, SpeedCard
 from app.tui.panel.gauges import meter
 from app.tui.panel.live import Live
 from app.tui.panel.switches import Switches
-from app.tui.panel.words import state_sign, state_text
+from app.tui.panel.words import progress_text, state_sign, state_text
 from app.tui.plain import one_line
-from engine_bridge.contract import EngineState, EngineStatus
+from engine_bridge.contract import EngineState, EngineStatus, Optimisation
 
 
 class SidePanel(VerticalScroll, can_focus=False):
@@ -36,12 +36,19 @@ class SidePanel(VerticalScroll, can_focus=False):
         yield self._title
         yield self._switches
 
-    async def show(self, status: EngineStatus, wanted: Mapping[str, bool], frame: int) -> None:
-        """Show the engine's status and the switches that wait."""
+    async def show(
+        self,
+        status: EngineStatus,
+        switches: Sequence[Optimisation],
+        wanted: Mapping[str, bool],
+        when: str,
+        frame: int,
+    ) -> None:
+        """Show the engine's status, its switches, and those of them that wait and until when."""
         self._speed.context_tokens = status.context_tokens
         self._engine.show(status, frame)
-        self._title.display = bool(status.optimisations)
-        await self._switches.show(status.optimisations, wanted)
+        self._title.display = bool(switches)
+        await self._switches.show(switches, wanted, when)
         self._speed.refresh_if_changed()
 
     def tick(self, status: EngineStatus, frame: int) -> None:
@@ -67,35 +74,49 @@ class StatusLine(Static):
 
     def render(self) -> Content:
         width = self.size.width
-        row = Content("")
-        for piece in self._pieces():
-            longer = Content.assemble(row, "  " if row else "", piece)
+        first, *others = self._pieces()
+        row = first.truncate(width, ellipsis=True)
+        for piece in others:
+            longer = Content.assemble(row, "  ", piece)
             if longer.cell_length > width:
                 break
             row = longer
-        return row or Content(state_text(self._status)[:width])
+        return row
 
     def _pieces(self) -> list[Content]:
+        """The first piece is always shown, cut where it must be."""
         status, live, glyphs = self._status, self._live, self._glyphs
         state = Content.assemble(state_sign(status, glyphs, self._frame), " ")
+        if status.state is EngineState.STARTING:
+            return self._start(state)
         if status.state is EngineState.FAILED:
-            words = one_line(status.reason) or "failed"
-            return [Content.assemble(state, (words, "$error")), Content(one_line(status.cure))]
+            reason = Content.assemble("  ", (one_line(status.reason), "$error"))
+            return [Content.assemble(state, (state_text(status, glyphs), "$error"), reason)]
+        if not status.state.is_usable:
+            return [Content.assemble(state, state_text(status, glyphs))]
         share = live.prefill_share
         if share is not None:
             eta = live.prefill_eta_s
             left = f" {figures.clock(eta)} left" if eta is not None else ""
             bar = meter(share, 16, glyphs, "$accent")
             return [Content.assemble(state, "prefill ", bar, f" {share:.0%}{left}")]
-        pieces = [Content.assemble(state, state_text(status))]
-        if status.state is EngineState.STARTING and status.fraction is not None:
-            pieces.append(meter(status.fraction, 16, glyphs, "$accent"))
+        pieces = [Content.assemble(state, state_text(status, glyphs))]
         if (speed := live.tokens_per_s) is not None:
             number = Content.assemble((figures.rate(speed), "bold $primary"), " tok/s")
             pieces = [Content.assemble(state, number), *self._details()]
-        if status.model_name and status.state.is_usable:
+        if status.model_name:
             pieces.append(Content.assemble((one_line(status.model_name), "$muted")))
+        pieces.append(Content.assemble(("F2: engine and switches", "$muted")))
         return pieces
+
+    def _start(self, state: Content) -> list[Content]:
+        """How far it is comes first: what is under way may be long."""
+        status = self._status
+        phase = one_line(status.phase) or "starting"
+        first = Content.assemble(state, "  ".join(filter(None, (progress_text(status), phase))))
+        if status.fraction is None:
+            return [first]
+        return [first, meter(status.fraction, 16, self._glyphs, "$accent")]
 
     def _details(self) -> list[Content]:
         live, timings = self._live, self._live.timings

@@ -1,7 +1,7 @@
 """The optimisation switches, each with what became of it."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -16,21 +16,46 @@ from app.tui.panel.rows import Rows, hanging, labelled
 from app.tui.panel.words import can_switch, switch_hint, switch_sign
 from app.tui.plain import one_line
 from engine_bridge.contract import Optimisation, Verdict
+from engine_bridge.models.progress import size_text
 
 
 def proof(optimisation: Optimisation) -> list[tuple[str, str]]:
     """The chain of proof in words: (link, what is known of it)."""
     effect = figures.effect(optimisation.effect)
     how = optimisation.effect.how if optimisation.effect else ""
+    missing = "not yet" if optimisation.requested else ""
     chain = [
         ("requested", "on" if optimisation.requested else "off"),
-        ("resolved", optimisation.resolved or "not yet"),
-        ("observed", optimisation.observed or "not yet"),
-        ("measured", " ".join(filter(None, (effect, f"({how})" if how else ""))) or "not yet"),
+        ("resolved", optimisation.resolved or missing),
+        ("observed", optimisation.observed or missing),
+        ("measured", " ".join(filter(None, (effect, f"({how})" if how else ""))) or missing),
         ("verdict", str(optimisation.verdict)),
     ]
-    chain += [(key.replace("_", " "), str(value)) for key, value in optimisation.evidence.items()]
-    return [(key, one_line(value)) for key, value in chain]
+    for key, value in optimisation.evidence.items():
+        label = key.removesuffix("_bytes").replace("_", " ").replace(".", " ")
+        chain.append((label, evidence_text(key, value)))
+    return [(key, one_line(value)) for key, value in chain if value]
+
+
+def evidence_text(key: str, value: Any) -> str:
+    """A piece of evidence as people read it; `key` tells its unit."""
+    match value:
+        case None | bool():
+            return {None: "", True: "yes", False: "no"}[value]
+        case int() | float():
+            count = f"{value:,.{0 if value == int(value) else 2}f}"
+            return size_text(value) if key.endswith("_bytes") else count
+        case {"in": read, "out": made}:  # of a trial of the weights' forms, in CPU seconds
+            return f"{read:.1f} s for 2,048 tokens in, {made:.1f} s for 128 out"
+        case dict():
+            inner = key if key.endswith("_bytes") else ""
+            joint = " " if inner else ": "
+            parts = [f"{k}{joint}{evidence_text(inner or k, v)}" for k, v in value.items()]
+            return ("; " if key == "trial" else ", ").join(parts)
+        case list() | tuple():
+            return ", ".join(evidence_text("", each) for each in value)
+        case _:
+            return str(value)
 
 
 class SwitchRow(Rows, can_focus=True):
@@ -51,27 +76,37 @@ class SwitchRow(Rows, can_focus=True):
             self.optimisation = optimisation
             self.on = on
 
-    def __init__(self, optimisation: Optimisation, glyphs: Glyphs = UNICODE) -> None:
+    def __init__(
+        self,
+        optimisation: Optimisation,
+        glyphs: Glyphs = UNICODE,
+        number: int | None = None,
+        is_open: bool = False,
+    ) -> None:
+        """`number` stands before the title: the key that switches it."""
         super().__init__()
+        self._number = number
         self.optimisation = optimisation
         self._glyphs = glyphs
         self._wanted: bool | None = None
-        self._is_open = False
+        self._when = ""
+        self._is_open = is_open
 
     @property
     def is_supported(self) -> bool:
         return self.optimisation.verdict is not Verdict.NOT_SUPPORTED
 
-    def show(self, optimisation: Optimisation, wanted: bool | None) -> None:
-        """Show this state; `wanted` is a switch that waits for the running reply to end."""
-        if (optimisation, wanted) != (self.optimisation, self._wanted):
-            self.optimisation, self._wanted = optimisation, wanted
+    def show(self, optimisation: Optimisation, wanted: bool | None, when: str) -> None:
+        """Show this state; `wanted` is a switch that waits, `when` says until when."""
+        if (optimisation, wanted, when) != (self.optimisation, self._wanted, self._when):
+            self.optimisation, self._wanted, self._when = optimisation, wanted, when
             self.refresh(layout=True)
 
     def rows(self, width: int) -> list[Content]:
         optimisation = self.optimisation
         sign, colour = switch_sign(optimisation, self._glyphs)
-        title = one_line(optimisation.title)
+        key = f"{self._number} " if self._number and can_switch(optimisation) else ""
+        title = key + one_line(optimisation.title)
         rows = [
             Content.assemble(
                 (f"{sign} ", colour), (title, "" if self.is_supported else "$muted 70%")
@@ -93,7 +128,7 @@ class SwitchRow(Rows, can_focus=True):
         optimisation = self.optimisation
         if self._wanted is not None:
             word = "on" if self._wanted else "off"
-            return [Content.assemble((f"switches {word} after this reply", "$accent"))]
+            return [Content.assemble((f"switches {word} {self._when}", "$accent"))]
         rows = []
         if self.is_supported:
             _, colour = switch_sign(optimisation, self._glyphs)
@@ -139,23 +174,26 @@ class SwitchRow(Rows, can_focus=True):
 
 
 class Switches(Vertical):
-    """All switches the engine has."""
+    """All switches the engine has; with `keys` numbered and with their proofs."""
 
-    def __init__(self, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
+    def __init__(self, glyphs: Glyphs = UNICODE, id: str | None = None, keys: bool = False) -> None:
         super().__init__(id=id)
+        self._keys = keys
         self._glyphs = glyphs
         self._optimisations: tuple[Optimisation, ...] = ()
 
     def compose(self) -> ComposeResult:
-        for optimisation in self._optimisations:
-            yield SwitchRow(optimisation, self._glyphs)
+        for number, optimisation in enumerate(self._optimisations, 1):
+            yield SwitchRow(optimisation, self._glyphs, number if self._keys else None, self._keys)
 
-    async def show(self, optimisations: Sequence[Optimisation], wanted: Mapping[str, bool]) -> None:
-        """Show these; `wanted` holds the switches that wait, by id."""
+    async def show(
+        self, optimisations: Sequence[Optimisation], wanted: Mapping[str, bool], when: str
+    ) -> None:
+        """Show these; `wanted` holds the switches that wait, by id, and `when` says until when."""
         ids = [optimisation.id for optimisation in optimisations]
         if ids != [optimisation.id for optimisation in self._optimisations]:
             self._optimisations = tuple(optimisations)
             await self.recompose()
         self._optimisations = tuple(optimisations)
         for row, optimisation in zip(self.query(SwitchRow), optimisations, strict=False):
-            row.show(optimisation, wanted.get(optimisation.id))
+            row.show(optimisation, wanted.get(optimisation.id), when)

@@ -29,16 +29,27 @@ def state_sign(status: EngineStatus, glyphs: Glyphs, frame: int = 0) -> Content:
             return Content.assemble((glyphs.spinner[frame % len(glyphs.spinner)], "$accent"))
 
 
-def state_text(status: EngineStatus) -> str:
-    """The state in a few words, with the phase of a start and how long it will still take."""
-    if status.state is not EngineState.STARTING:
-        return str(status.state)
-    words = one_line(status.phase) or "starting"
-    if status.fraction is not None:
-        words += f" {status.fraction:.0%}"
-    if status.eta_s is not None:
-        words += f", {figures.seconds(max(1.0, status.eta_s))} left"
-    return words
+def state_text(status: EngineStatus, glyphs: Glyphs) -> str:
+    """The state in a few words, with the phase of a start and how long it will still take, or the
+    key that ends it."""
+    match status.state:
+        case EngineState.STARTING:
+            phase = one_line(status.phase) or "starting"
+            return f"{phase} {progress_text(status)}".rstrip()
+        case EngineState.STOPPED:
+            return f"stopped {glyphs.dot} F5 starts it"
+        case EngineState.FAILED:
+            helps = "F6 does what helps" if status.remedy else "F5 starts it again"
+            return f"failed {glyphs.dot} {helps}"
+        case _:
+            return str(status.state)
+
+
+def progress_text(status: EngineStatus) -> str:
+    """How far the start is and how long it will still take; empty where neither is known."""
+    share = f"{status.fraction:.0%}" if status.fraction is not None else ""
+    left = f"{figures.seconds(max(1.0, status.eta_s))} left" if status.eta_s is not None else ""
+    return ", ".join(filter(None, (share, left)))
 
 
 def steps(status: EngineStatus, now: float) -> list[tuple[str, float | None]]:
@@ -96,6 +107,13 @@ def switch_sign(optimisation: Optimisation, glyphs: Glyphs) -> tuple[str, str]:
             return glyphs.partly, "$accent"
         case _:
             return glyphs.off, "$muted"
+
+
+def is_down(status: EngineStatus) -> bool:
+    """Whether nothing happens until the user starts the engine. One that was never asked for has
+    no spec yet."""
+    is_stopped = status.state is EngineState.STOPPED and status.spec is not None
+    return is_stopped or status.state is EngineState.FAILED
 
 
 def is_ours(spec: EngineSpec) -> bool:

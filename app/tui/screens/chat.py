@@ -39,7 +39,7 @@ class ChatScreen(Screen[None]):
 
     AUTO_FOCUS = "#composer"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop"),
+        Binding("escape", "stop", "Stop", key_display="Esc"),
         Binding("ctrl+y", "copy", "Copy", priority=True, key_display="^y"),
         Binding("ctrl+r", "regenerate", "Again", key_display="^r"),
         Binding("ctrl+n", "new_chat", "New chat", show=False),
@@ -104,12 +104,9 @@ class ChatScreen(Screen[None]):
             helps = f"{cure(status)} F5 starts it again.".strip()
             self.transcript.append(NoteEntry(status.reason, helps, is_bad=True))
         self._show_status(status)
-        await self._panel.show(status, self.app.wanted, self._frame)
+        app = self.app
+        await self._panel.show(status, app.switches, app.wanted, app.wanted_when, self._frame)
         self.talk.pump()
-
-    async def show_switches(self) -> None:
-        """The switches that wait have changed."""
-        await self._panel.show(self.app.status, self.app.wanted, self._frame)
 
     def _show_status(self, status: EngineStatus) -> None:
         if not self.transcript.entries:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
@@ -15,15 +16,15 @@ from app.core import figures
 from app.tui.panel.cards import NOTHING
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Made, hanging, labelled
-from app.tui.panel.switches import proof
+from app.tui.panel.switches import Switches, SwitchRow
 from app.tui.panel.words import (
+    can_switch,
     cure,
     gpu_facts,
     is_ours,
     state_sign,
     state_text,
     steps,
-    switch_sign,
 )
 from app.tui.plain import one_line
 from app.tui.screens.log_tail import LogTail
@@ -38,17 +39,27 @@ LOG_LINES = 2_000
 NARROW = 90
 
 
+class Facts(VerticalScroll):
+    """The details; they scroll while they or a switch in them have the focus."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup", "page_up", "Scroll", key_display="PgDn"),
+    ]
+
+
 class EngineScreen(Screen[None]):
     """Everything the engine says of itself."""
 
     CSS_PATH = "engine.tcss"
-    AUTO_FOCUS = "#log"
+    AUTO_FOCUS = "#facts"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f2,q", "back", "Back", key_display="Esc"),
         Binding("r", "restart", "Restart"),
         Binding("s", "stop", "Stop"),
         Binding("enter,f5", "start", "Start", key_display="Enter"),
         Binding("v", "verify", "Verify"),
+        Binding("1", "switch(1)", "Switch", key_display="1-9"),
+        *(Binding(str(n), f"switch({n})", "Switch", show=False) for n in range(2, 10)),
     ]
 
     app: "LingChat"
@@ -60,13 +71,13 @@ class EngineScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="columns"):
-            with VerticalScroll(id="facts"):
+            with Facts(id="facts"):
                 yield Static("Engine", classes="title")
                 yield Made(id="engine-facts", classes="part")
                 yield Static("Start", classes="title", id="start-title")
                 yield Made(id="phases", classes="part")
                 yield Static("Optimisations", classes="title", id="proofs-title")
-                yield Made(id="proofs", classes="part")
+                yield Switches(self.app.glyphs, id="proofs", keys=True)
             yield Log(id="log", max_lines=LOG_LINES)
         yield Footer(show_command_palette=False, compact=True)
 
@@ -79,20 +90,21 @@ class EngineScreen(Screen[None]):
     def on_resize(self) -> None:
         self.set_class(self.size.width < NARROW, "-narrow")
 
-    def _show(self, status: EngineStatus) -> None:
+    async def _show(self, status: EngineStatus) -> None:
         phases = steps(status, time.time())
         self.query_one("#engine-facts", Made).show(lambda width: self._facts(status, width))
         self.query_one("#start-title").display = self.query_one("#phases").display = bool(phases)
         self.query_one("#phases", Made).show(lambda _width: _phase_rows(phases))
-        self.query_one("#proofs-title").display = bool(status.optimisations)
-        self.query_one("#proofs", Made).show(lambda width: self._proofs(status, width))
+        app = self.app
+        self.query_one("#proofs-title").display = bool(app.switches)
+        await self.query_one(Switches).show(app.switches, app.wanted, app.wanted_when)
         self.refresh_bindings()
 
     async def _tick(self) -> None:
         status = self.app.status
         if status.state is EngineState.STARTING:
             self._frame += 1
-            self._show(status)
+            await self._show(status)
         if status.log_path:
             lines = await asyncio.to_thread(self._tail.read, status.log_path)
             if lines:
@@ -100,7 +112,9 @@ class EngineScreen(Screen[None]):
 
     def _facts(self, status: EngineStatus, width: int) -> list[Content]:
         glyphs = self.app.glyphs
-        state = Content.assemble(state_sign(status, glyphs, self._frame), " ", state_text(status))
+        state = Content.assemble(
+            state_sign(status, glyphs, self._frame), " ", state_text(status, glyphs)
+        )
         rows = [state]
         if status.state is EngineState.STARTING and status.fraction is not None:
             rows.append(meter(status.fraction, min(32, width), glyphs, "$accent"))
@@ -116,19 +130,6 @@ class EngineScreen(Screen[None]):
             rows += labelled("GPU", gpu, width)
         return rows
 
-    def _proofs(self, status: EngineStatus, width: int) -> list[Content]:
-        rows: list[Content] = []
-        for each in status.optimisations:
-            sign, colour = switch_sign(each, self.app.glyphs)
-            rows.append(Content.assemble((f"{sign} ", colour), (one_line(each.title), "bold")))
-            rows += hanging(Content.assemble((one_line(each.summary), "$muted")), width)
-            for link, words in proof(each):
-                rows += labelled(link, words, width, indent=2)
-            if each.note:
-                rows += labelled("note", one_line(each.note), width, indent=2)
-            rows.append(Content(""))
-        return rows
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         is_usable = self.app.status.state.is_usable
         is_down = self.app.status.state in (EngineState.STOPPED, EngineState.FAILED)
@@ -141,6 +142,8 @@ class EngineScreen(Screen[None]):
                 return not is_down and is_ours(self.app.spec)
             case "start":
                 return is_down
+            case "switch":
+                return any(map(can_switch, self.app.switches))
             case _:
                 return True
 
@@ -159,6 +162,16 @@ class EngineScreen(Screen[None]):
     def action_start(self) -> None:
         """Start the engine."""
         self.app.action_start_engine()
+
+    def action_switch(self, number: int) -> None:
+        """Switch the optimisation with this number."""
+        rows = list(self.query(SwitchRow))
+        if number <= len(rows):
+            rows[number - 1].action_switch()
+
+    @on(SwitchRow.Switched)
+    def _switch(self, event: SwitchRow.Switched) -> None:
+        self.app.switch(event.optimisation.id, event.on)
 
     def action_verify(self) -> None:
         """Prove every optimisation again."""

@@ -9,7 +9,19 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+Section = tuple[str, tuple[tuple[str, str], ...]]
+ENGINE_SCREEN: Section = (
+    "Engine screen",
+    (
+        ("1-9", "switch the optimisation with this number"),
+        ("PageUp, PageDown", "scroll the details; in the log, the log"),
+        ("Tab, Shift+Tab", "to a switch, to the log"),
+        ("Enter, r, s", "start, restart, stop the engine"),
+        ("v", "prove every optimisation again"),
+        ("Esc, F2, q", "back"),
+    ),
+)
+KEYS: tuple[Section, ...] = (
     (
         "Writing",
         (
@@ -43,7 +55,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Engine",
         (
-            ("F2", "engine: phases, proofs, log"),
+            ("F2", "engine: switches, phases, proofs, log"),
             ("F3", "show or hide the panel"),
             ("F5", "start the engine"),
             ("F6", "do what helps a failed engine, where a switch does"),
@@ -71,9 +83,14 @@ class KeysScreen(ModalScreen[None]):
         Binding("escape,f1,q,enter", "dismiss", "Back"),
     ]
 
+    def __init__(self, engine_first: bool = False) -> None:
+        """`engine_first` begins with the keys of the engine screen."""
+        super().__init__()
+        self._sections = (ENGINE_SCREEN, *KEYS) if engine_first else KEYS
+
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="page"):
-            for title, keys in KEYS:
+            for title, keys in self._sections:
                 yield Static(title, classes="title")
                 rows = [
                     Content.assemble((f"{key:<{COLUMN}}", "$accent"), what) for key, what in keys

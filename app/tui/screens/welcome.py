@@ -5,7 +5,7 @@ from textual.content import Content
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Rows
-from app.tui.panel.words import cure, state_sign, state_text
+from app.tui.panel.words import cure, is_down, state_sign, state_text
 from app.tui.plain import one_line
 from engine_bridge.contract import EngineState, EngineStatus
 
@@ -32,11 +32,14 @@ class Welcome(Rows):
         rows = [Content.assemble(("ling-chat", "bold $primary")), Content("")]
         if status.state.is_usable:
             rows.append(Content("Type a question below and press Enter."))
+            rows.append(Content.assemble(("F2: the engine and its switches", "$muted")))
         elif status.state is EngineState.FAILED:
             rows.append(Content("The engine did not start. F5 tries again; what you type is kept."))
+        elif is_down(status):
+            rows.append(Content("The engine is stopped. F5 starts it; what you type is kept."))
         else:
             rows.append(Content("Just type. It is sent as soon as the engine is ready."))
-        rows += [Content(""), Content.assemble(sign, " ", state_text(status))]
+        rows += [Content(""), Content.assemble(sign, " ", state_text(status, self._glyphs))]
         if status.state is EngineState.STARTING:
             bar = meter(status.fraction or 0.0, BAR, self._glyphs, "$accent")
             rows.append(bar if status.fraction is not None else Content(""))
