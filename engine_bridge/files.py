@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,23 @@ def read_object(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):  # the last is what a damaged one may cost
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def replace(path: Path, text: str) -> None:
+    """Give a small file new content in one step, readable only by the user.
+
+    Raises OSError; then the file is as it was and nothing lies beside it. Where the name is a
+    link, what it leads to is replaced.
+    """
+    path = path.resolve()
+    handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # mode 0600
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(fresh, path)
+    except BaseException:
+        os.unlink(fresh)
+        raise
 
 
 def sync_folder(folder: Path) -> None:

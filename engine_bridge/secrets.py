@@ -7,13 +7,12 @@ import contextlib
 import functools
 import json
 import os
-import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from engine_bridge import paths
+from engine_bridge import files, paths
 from engine_bridge.errors import BridgeError
 
 SERVICE = paths.APP
@@ -121,11 +120,7 @@ def _file() -> Path:
 
 
 def _read_file() -> dict[str, str]:
-    try:
-        found = json.loads(_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
+    return {k: v for k, v in files.read_object(_file()).items() if isinstance(v, str)}
 
 
 def _change_file(name: str, secret: str | None) -> None:
@@ -139,14 +134,7 @@ def _change_file(name: str, secret: str | None) -> None:
             kept = {k: v for k, v in _read_file().items() if k != name}
             if secret is not None:
                 kept[name] = secret
-            handle, fresh = tempfile.mkstemp(dir=_file().parent, prefix=".secrets-")  # mode 0600
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(kept, file)
-                os.replace(fresh, _file())
-            except BaseException:
-                os.unlink(fresh)
-                raise
+            files.replace(_file(), json.dumps(kept))
     except OSError as error:
         raise BridgeError(
             f"The secret cannot be kept in {_file()} ({error.strerror or error}).",

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from engine_bridge import paths
-from engine_bridge.errors import UsageError
+from engine_bridge import files, paths
+from engine_bridge.errors import BridgeError, UsageError
 
 
 class EngineSettings(BaseModel):
@@ -27,14 +27,21 @@ class Settings(BaseModel):
     engine: EngineSettings = Field(default_factory=EngineSettings)
 
     def save(self) -> None:
-        """Write what differs from the file, in one step. Raises UsageError for a broken file."""
+        """Write what differs from the file, in one step.
+
+        Raises UsageError for a broken file, BridgeError when it cannot be written.
+        """
         import tomlkit
 
         document = tomlkit.parse(_text())
         _merge(document, self.model_dump())
-        new = path().with_suffix(".new")
-        new.write_text(tomlkit.dumps(document), encoding="utf-8")
-        new.replace(path())
+        try:
+            files.replace(path(), tomlkit.dumps(document))
+        except OSError as error:
+            raise BridgeError(
+                f"The settings cannot be written to {path()} ({error.strerror or error}).",
+                "Free some space there, or check the folder's permissions.",
+            ) from error
 
 
 def path() -> Path:

@@ -1,6 +1,7 @@
 """`python -m engine_bridge.host`: started by a client, never by hand."""
 
 import asyncio
+import errno
 import logging
 import signal
 import sys
@@ -9,6 +10,15 @@ from filelock import FileLock, Timeout
 
 from engine_bridge.host import statefile
 from engine_bridge.host.server import Host
+
+CANNOT_WRITE = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+)
 
 
 async def _main() -> None:
@@ -25,6 +35,11 @@ if __name__ == "__main__":
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with FileLock(statefile.lock_path(), timeout=2.0):
+            statefile.remove()  # a killed host's: with the lock held, it would pass for ours
             asyncio.run(_main())
     except Timeout:
-        sys.exit("Another engine host is running.")
+        logging.info("another engine host is running")
+        sys.exit(statefile.EXIT_LOCKED)
+    except OSError as error:
+        logging.error("%s", error)
+        sys.exit(statefile.EXIT_CANNOT_WRITE if error.errno in CANNOT_WRITE else 1)

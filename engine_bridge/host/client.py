@@ -18,6 +18,8 @@ from engine_bridge.host import statefile
 
 SPAWN_WAIT_S = 15.0
 CONNECT_POLL_S = 0.03
+GREETING_S = 10.0
+"""A host that is this late hangs, or was suspended: it has nothing to do but answer."""
 LINE_LIMIT = 4_000_000
 
 
@@ -122,12 +124,15 @@ class HostedEngine:
         if self._writer is not None or await self._connect():
             return
         process = await asyncio.to_thread(_spawn_host)
-        deadline = asyncio.get_running_loop().time() + SPAWN_WAIT_S
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + SPAWN_WAIT_S
         while not await self._connect():
-            # Exit without a host to connect to: another one held the lock and left meanwhile.
-            if process.poll() is not None:
+            # Another one held the lock, and left before we could connect.
+            if (code := process.poll()) in (0, statefile.EXIT_LOCKED):
                 process = await asyncio.to_thread(_spawn_host)
-            if asyncio.get_running_loop().time() > deadline:
+            elif code == statefile.EXIT_CANNOT_WRITE:
+                raise _cannot_write()
+            if code not in (None, 0, statefile.EXIT_LOCKED) or loop.time() > deadline:
                 raise UnavailableError(
                     "The engine host did not start.", f"See {paths.log_dir() / 'host.log'}."
                 )
@@ -135,7 +140,7 @@ class HostedEngine:
 
     async def _connect(self) -> bool:
         state = statefile.read()
-        if state is None:
+        if state is None or not await asyncio.to_thread(statefile.host_lives):
             return False
         if state.protocol != statefile.PROTOCOL:
             raise UnavailableError(
@@ -151,7 +156,15 @@ class HostedEngine:
         try:
             writer.write(json.dumps({"key": state.key, "lease": self._lease}).encode() + b"\n")
             await writer.drain()
-            first = await reader.readline()
+            async with asyncio.timeout(GREETING_S):
+                first = await reader.readline()
+        except TimeoutError:
+            writer.close()
+            if statefile.read() != state:  # a killed host's, just before a new one took over
+                return False
+            raise UnavailableError(
+                "The engine host does not answer.", f"End it with: kill -9 {state.pid}"
+            ) from None
         except OSError:
             first = b""
         if not first:
@@ -202,9 +215,20 @@ class HostedEngine:
             self._changed.notify_all()
 
 
+def _cannot_write() -> UnavailableError:
+    return UnavailableError(
+        f"The engine host cannot write its files in {paths.state_dir()}.",
+        "Free some space there, or check the folder's permissions.",
+    )
+
+
 def _spawn_host() -> "subprocess.Popen[bytes]":
     """Start a host that outlives us, with its output in a log."""
-    with open(paths.log_dir() / "host.log", "ab") as output:
+    try:
+        output = open(paths.log_dir() / "host.log", "ab")  # noqa: SIM115
+    except OSError as error:
+        raise _cannot_write() from error
+    with output:
         process = subprocess.Popen(
             [sys.executable, "-m", "engine_bridge.host"],
             stdin=subprocess.DEVNULL,

@@ -7,6 +7,8 @@ from collections import deque
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from engine_bridge.errors import BridgeError
+
 MAX_BYTES = 2_000_000
 KEPT_FILES = 3
 TAIL_LINES = 200
@@ -14,14 +16,23 @@ LONGEST_LINE = 4_000
 
 
 class EngineLog:
-    """One log file per backend. Progress bars are split at carriage returns too."""
+    """One log file per backend. Progress bars are split at carriage returns too.
+
+    Raises BridgeError when the file cannot be opened.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
-        self._handler = RotatingFileHandler(
-            path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, encoding="utf-8", errors="replace"
-        )
+        try:
+            self._handler = RotatingFileHandler(
+                path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, encoding="utf-8", errors="replace"
+            )
+        except OSError as error:
+            raise BridgeError(
+                f"The engine's log {path} cannot be written ({error.strerror or error}).",
+                "Free some space there, or check the file's permissions.",
+            ) from error
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._pending = ""
         self._secret = ""

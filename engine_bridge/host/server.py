@@ -151,7 +151,9 @@ class Host:
                 self._send(writer, line)
             if (pid := self._supervisor.status.engine_pid) != last_pid:
                 last_pid = pid
-                self._write_state()
+                # Clients need only what was written at the start; a full disk must not end that.
+                with contextlib.suppress(OSError):
+                    self._write_state()
             if self._supervisor.status.state is EngineState.FAILED:
                 self._maybe_leave()
             await asyncio.sleep(BROADCAST_S)

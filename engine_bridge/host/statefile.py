@@ -3,13 +3,15 @@
 Only the user can read it: it holds the keys of the host and of the engine.
 """
 
-import os
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, Field, ValidationError
 
-from engine_bridge import paths
+from engine_bridge import files, paths
 
+EXIT_LOCKED, EXIT_CANNOT_WRITE = 75, 73
+"""Exit codes of a host: another one runs; its files cannot be written (as in sysexits.h)."""
 PROTOCOL = 1
 """Raised when an older client could not talk to this host."""
 
@@ -19,7 +21,7 @@ class HostState(BaseModel):
 
     protocol: int = PROTOCOL
     pid: int
-    port: int
+    port: int = Field(ge=1, le=65535)
     key: str
     started_at: float
     engine_pid: int | None = None
@@ -38,12 +40,8 @@ def lock_path() -> Path:
 
 
 def write(state: HostState) -> None:
-    """Replace the state file in one step."""
-    new = path().with_suffix(".new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(state.model_dump_json())
-    new.replace(path())
+    """Replace the state file in one step. Raises OSError."""
+    files.replace(path(), state.model_dump_json())
 
 
 def read() -> HostState | None:
@@ -52,6 +50,16 @@ def read() -> HostState | None:
         return HostState.model_validate_json(path().read_bytes())
     except (OSError, ValidationError):
         return None
+
+
+def host_lives() -> bool:
+    """Whether a host runs. One that was killed leaves its file, whose process id and port may
+    be another program's by now; its lock is free at once."""
+    try:
+        with FileLock(lock_path(), timeout=0):
+            return False
+    except (Timeout, OSError):  # a lock that cannot be tried says nothing: the port will
+        return True
 
 
 def remove() -> None:

@@ -88,10 +88,14 @@ class Supervisor:
             await life
 
     async def _live(self, backend: Backend, spec: EngineSpec, switched: list[str]) -> None:
-        log = EngineLog(paths.log_dir() / f"{backend.id}.log")
-        key = (spec.backend, Path(spec.model).name or "default")
-        story = StartStory(key, lambda: None)
         try:
+            log = EngineLog(paths.log_dir() / f"{backend.id}.log")
+        except BridgeError as error:
+            self._fail(error.reason, error.cure)
+            return
+        try:
+            key = (spec.backend, Path(spec.model).name or "default")
+            story = StartStory(key, lambda: None)
             await self._try_to_live(backend, spec, log, story, switched)
         except BridgeError as error:
             log.note(f"failed: {error}")

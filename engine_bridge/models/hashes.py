@@ -3,13 +3,12 @@
 import contextlib
 import hashlib
 import json
-import os
 from pathlib import Path
 from threading import Event
 
 from filelock import FileLock
 
-from engine_bridge import paths
+from engine_bridge import files, paths
 from engine_bridge.backends.base import Report
 from engine_bridge.models.fetch import CHUNK, check_cancel
 from engine_bridge.models.progress import Progress
@@ -24,11 +23,7 @@ def _book() -> Path:
 
 
 def _records() -> dict[str, list[int | str]]:
-    try:
-        records = json.loads(_book().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}  # it only saves time: without it, files are hashed again
-    return records if isinstance(records, dict) else {}
+    return files.read_object(_book())  # it only saves time: without it, files are hashed again
 
 
 def _update(path: Path, record: Record | None) -> None:
@@ -38,9 +33,7 @@ def _update(path: Path, record: Record | None) -> None:
         records.pop(str(path), None)
         if record is not None:
             records[str(path)] = list(record)
-        new = book.with_suffix(".new")
-        new.write_text(json.dumps(records, indent=1), encoding="utf-8")
-        os.replace(new, book)
+        files.replace(book, json.dumps(records, indent=1))
 
 
 def known(path: Path) -> str | None:
