@@ -184,7 +184,7 @@ def _object(text: str | bytes) -> Chunk | None:
     """The JSON object in a text; None for anything else, such as a proxy's keep-alive."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # nested too deeply
         return None
     return found if isinstance(found, dict) else None
 

@@ -49,7 +49,7 @@ def refusal(status: int, body: bytes | str | dict[str, Any]) -> Refusal:
     if isinstance(body, str):
         try:
             found = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):  # nested too deeply
             found = body
     if isinstance(found, dict) and "error" in found:
         found = found["error"]
@@ -63,7 +63,7 @@ def refusal(status: int, body: bytes | str | dict[str, Any]) -> Refusal:
     kind = " ".join(str(found.get(name) or "") for name in ("type", "code"))
     if isinstance(code, int) and status == 200:
         status = code
-    return Refusal(status, printable(message or json.dumps(found)), kind, found)
+    return Refusal(status, printable(message or (json.dumps(found) if found else "")), kind, found)
 
 
 def printable(text: str, limit: int = 300) -> str:
@@ -82,7 +82,7 @@ def busy(told: Refusal, headers: Any) -> Busy | None:
 
 def _retry_after(value: str) -> float | None:
     value = value.strip()
-    if re.fullmatch(r"\d+(\.\d+)?", value):
+    if re.fullmatch(r"\d{1,6}(\.\d+)?", value):
         return float(value)
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())

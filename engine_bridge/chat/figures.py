@@ -11,20 +11,25 @@ Chunk = dict[str, Any]
 
 
 def _section(chunk: Chunk, *names: str) -> dict[str, Any]:
+    """The figures of a part of a chunk, and its own parts. What is neither is left out: a
+    server's odd word about its figures must not cost the answer."""
     for name in names:
         found = chunk.get(name)
         if not isinstance(found, dict):
             return {}
         chunk = found
-    return chunk
+    return {
+        name: value for name, value in chunk.items() if isinstance(value, dict) or _is_figure(value)
+    }
+
+
+def _is_figure(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 <= value < 1e15
 
 
 def _known(**figures: Any) -> dict[str, Any]:
-    return {
-        name: figure
-        for name, figure in figures.items()
-        if isinstance(figure, int | float) and not isinstance(figure, bool)
-    }
+    return {name: figure for name, figure in figures.items() if _is_figure(figure)}
 
 
 def usage_figures(chunk: Chunk) -> dict[str, Any]:
@@ -45,7 +50,9 @@ def llama_figures(chunk: Chunk) -> dict[str, Any]:
     accepted = timings.get("draft_n_accepted", 0) if drafted else None
     rounds = predicted - accepted if accepted is not None else 0
     return _known(
-        prompt_tokens=timings["prompt_n"] + timings["cache_n"] if "cache_n" in timings else None,
+        prompt_tokens=timings["prompt_n"] + timings["cache_n"]
+        if {"prompt_n", "cache_n"} <= timings.keys()
+        else None,
         cached_tokens=timings.get("cache_n"),
         completion_tokens=timings.get("predicted_n"),
         prefill_tokens_per_s=timings.get("prompt_per_second") or None,

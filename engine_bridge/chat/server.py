@@ -19,15 +19,21 @@ async def get_json(http: httpx.AsyncClient, url: str, endpoint: Endpoint) -> Any
     """The JSON at a URL. Raises httpx.HTTPError, also for a refusal; ValueError where it is
     no JSON."""
     response = await http.get(url, headers=endpoint.headers, timeout=QUICK_S)
+    return _json(response)
+
+
+def _json(response: httpx.Response) -> Any:
     response.raise_for_status()
-    return response.json()
+    try:
+        return response.json()
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 async def post_json(http: httpx.AsyncClient, url: str, endpoint: Endpoint, body: Any) -> Any:
     """As `get_json`, with a body. Tokenizing a long document takes a while: a minute at most."""
     response = await http.post(url, json=body, headers=endpoint.headers, timeout=60.0)
-    response.raise_for_status()
-    return response.json()
+    return _json(response)
 
 
 async def detect(endpoint: Endpoint, http: httpx.AsyncClient) -> tuple[Endpoint, Flavour]:

@@ -14,14 +14,16 @@ from httpx_sse import EventSource, ServerSentEvent
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Whole lines, each ended by LF, whether CR, LF or CRLF ended them."""
-    rest, after_cr = b"", False
+    rest, after_cr = [b""], False  # in pieces: joining a long line at each would take for ever
     async for received in chunks:
         chunk = received.removeprefix(b"\n") if after_cr else received
         after_cr = received.endswith(b"\r")
-        *lines, rest = (rest + chunk).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        for line in lines:
-            yield _error_as_data(line) + b"\n"
-    yield _error_as_data(rest) + b"\n\n"
+        first, *others = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        rest.append(first)
+        for other in others:
+            yield _error_as_data(b"".join(rest)) + b"\n"
+            rest = [other]
+    yield _error_as_data(b"".join(rest)) + b"\n\n"
 
 
 def _error_as_data(line: bytes) -> bytes:

@@ -8,9 +8,10 @@ import pytest
 from chat_wire import QUESTION, WHOLE, Reply, collect, http, refused, text_of, wire
 
 from engine_bridge.backends.base import Endpoint
+from engine_bridge.chat import failures
 from engine_bridge.chat.client import stream
 from engine_bridge.chat.events import ChatRequest, Message, Waiting
-from engine_bridge.chat.failures import refusal, rejects_optional_field
+from engine_bridge.chat.failures import Busy, refusal, rejects_optional_field
 from engine_bridge.chat.flavour import GENERIC, LLAMA_SERVER, SGLANG
 from engine_bridge.chat.web import normal_url, shown
 from engine_bridge.errors import BridgeError, UnavailableError, UsageError
@@ -223,3 +224,9 @@ def test_password_in_a_url_is_not_shown():
     with pytest.raises(UsageError) as told:
         normal_url("ftp://me:secret@h")
     assert "secret" not in str(told.value)
+
+
+def test_a_retry_after_beyond_reason_is_not_believed():
+    told = refusal(429, b"{}")
+    found = failures.busy(told, {"retry-after": "9" * 400})
+    assert found == Busy("too many requests", None)

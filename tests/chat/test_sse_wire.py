@@ -234,3 +234,34 @@ async def test_finished_answer_is_not_aborted():
     async with wire(Reply([http(WHOLE)])) as server:
         await collect(stream(Endpoint(server.url), QUESTION, SGLANG, ""))
     assert not server.to("/abort_request")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"usage": {"completion_tokens": "many", "prompt_tokens": -1}},
+        {"usage": "none", "timings": {"predicted_n": "5", "draft_n": 2, "draft_n_accepted": "x"}},
+        {"timings": {"cache_n": 3}},
+        {"prompt_progress": {"total": 4, "processed": 2, "cache": "x", "time_ms": "y"}},
+    ],
+)
+async def test_odd_figures_do_not_cost_the_answer(odd):
+    told = f"data: {json.dumps({'choices': [], **odd})}\n\n".encode()
+    assert text_of(await answer(told, chunk(content="Hi"), STOP)) == "Hi"
+
+
+async def test_json_nested_too_deeply_to_read_is_passed_over():
+    deep = b"data: " + b"[" * 100_000 + b"\n\n"
+    assert text_of(await answer(deep, chunk(content="Hi"), STOP)) == "Hi"
+
+
+async def test_a_line_that_comes_in_many_pieces_is_joined_once():
+    from engine_bridge.chat import sse
+
+    async def pieces():
+        for _ in range(5000):
+            yield b"x" * 4096
+        yield b"\n"
+
+    lines = await asyncio.wait_for(anext(sse._lines(pieces())), 5)
+    assert len(lines) == 5000 * 4096 + 1
