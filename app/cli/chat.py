@@ -35,4 +35,5 @@ def chat(
 
     from app.tui.run import run_app
 
-    run_app(spec, settings, files)
+    if code := run_app(spec, settings, files):
+        raise click.exceptions.Exit(code)

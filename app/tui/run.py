@@ -11,8 +11,8 @@ from engine_bridge.engine import Engine
 from engine_bridge.errors import UsageError
 
 
-def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> None:
-    """Run the app until the user leaves.
+def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> int:
+    """Run the app until the user leaves; returns the exit status.
 
     Raises UsageError for a file that cannot be read, or a terminal that cannot place a cursor.
     """
@@ -28,7 +28,9 @@ def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> None:
     # Textual draws on standard error. A sign that its encoding lacks must not end the app.
     if isinstance(sys.__stderr__, TextIOWrapper):
         sys.__stderr__.reconfigure(errors="replace")
-    LingChat(handle(spec), spec, documents=documents, settings=settings).run()
+    app = LingChat(handle(spec), spec, documents=documents, settings=settings)
+    app.run()
+    return app.return_code or 0
 
 
 def handle(spec: EngineSpec) -> Engine:

@@ -69,6 +69,19 @@ def test_a_killed_app_takes_its_engine_along(host_home: Path, spec: EngineSpec) 
     wait_for(lambda: not alive(state.pid), 10, "the host's end")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_app_told_to_end_gives_the_terminal_back(
+    host_home: Path, spec: EngineSpec, number: signal.Signals
+) -> None:
+    app = start(*model(spec))
+    app.expect(b"ready")
+    app.kill(number)
+    app.expect(re.escape(b"\x1b[?1049l"))  # the screen as it was before
+    app.expect(pexpect.EOF)
+    app.close()
+    assert app.exitstatus == 128 + number
+
+
 def test_a_terminal_that_knows_only_ascii_gets_only_ascii(
     host_home: Path, spec: EngineSpec
 ) -> None:
