@@ -99,7 +99,8 @@ class Optimisation(_Frozen):
     evidence: dict[str, Any] = Field(default_factory=dict)
     effect: Effect | None = None
     last_change_s: float | None = None
-    """How long the last switch of it took, restart and conversion included, in seconds."""
+    """How long the same switch took last time (on where it is off, and the other way round),
+    restart and conversion included, in seconds."""
 
 
 class Gpu(_Frozen):

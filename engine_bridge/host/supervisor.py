@@ -87,7 +87,7 @@ class Supervisor:
         with contextlib.suppress(asyncio.CancelledError):
             await life
 
-    async def _live(self, backend: Backend, spec: EngineSpec, switched: list[str]) -> None:
+    async def _live(self, backend: Backend, spec: EngineSpec, switched: dict[str, bool]) -> None:
         try:
             log = EngineLog(paths.log_dir() / f"{backend.id}.log")
         except BridgeError as error:
@@ -117,7 +117,7 @@ class Supervisor:
         spec: EngineSpec,
         log: EngineLog,
         story: StartStory,
-        switched: list[str],
+        switched: dict[str, bool],
     ) -> None:
         self._set(
             EngineStatus(
@@ -299,7 +299,11 @@ class Supervisor:
                 update={
                     "optimisations": tuple(
                         each.model_copy(
-                            update={"last_change_s": known.get(name, "switch", each.id)}
+                            update={
+                                "last_change_s": known.get(
+                                    *_change(name, each.id, not each.requested)
+                                )
+                            }
                         )
                         for each in optimisations
                     )
@@ -368,14 +372,19 @@ def _satisfies(status: EngineStatus, spec: EngineSpec) -> bool:
     )
 
 
-def _switched(before: EngineSpec | None, after: EngineSpec) -> list[str]:
-    """The optimisations whose switch is all that differs between two specs."""
+def _switched(before: EngineSpec | None, after: EngineSpec) -> dict[str, bool]:
+    """The switches, by optimisation id, that are all that differs between two specs."""
     if before is None or before.model_copy(update={"optimisations": after.optimisations}) != after:
-        return []
-    ids = before.optimisations.keys() | after.optimisations.keys()
-    return [each for each in ids if before.optimisations.get(each) != after.optimisations.get(each)]
+        return {}
+    was = before.optimisations
+    return {id_: on for id_, on in after.optimisations.items() if was.get(id_) != on}
 
 
-def _learn_switches(backend: str, switched: list[str], seconds: float) -> None:
-    for each in switched:
-        Durations().learn(seconds, backend, "switch", each)
+def _learn_switches(backend: str, switched: dict[str, bool], seconds: float) -> None:
+    for id_, on in switched.items():
+        Durations().learn(seconds, *_change(backend, id_, on))
+
+
+def _change(backend: str, optimisation: str, on: bool) -> tuple[str, ...]:
+    """On and off are remembered apart: only one of them may have to make a file."""
+    return (backend, "switch", optimisation, "on" if on else "off")

@@ -207,6 +207,10 @@ async def test_another_spec_restarts_and_an_equal_one_does_not(host_home, spec):
         assert not alive(first)
         ngram = next(each for each in status.optimisations if each.id == "ngram")
         assert ngram.verdict == "off"
+        assert ngram.last_change_s is None  # it was never switched on here
+        await engine.start(spec.model_copy(update={"optimisations": {"ngram": True}}))
+        status = await wait_until_ready(engine)
+        ngram = next(each for each in status.optimisations if each.id == "ngram")
         assert ngram.last_change_s
         assert ngram.last_change_s > 0
 
