@@ -18,13 +18,19 @@ def chat(
     theme: str | None,
 ) -> None:
     """Open the app, with these documents attached (the default command)."""
+    import os
     import sys
 
     from app.core import settings as settings_file
     from app.core.spec import wanted
     from engine_bridge.errors import UsageError
 
-    if not (all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr))):
+    for file in files:
+        if not os.path.exists(file):
+            raise UsageError(
+                f"There is no command and no file called {file!r}.", "See `ling-chat --help`."
+            )
+    if not all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)):
         raise UsageError(
             "The app needs a terminal.", "Use `ling-chat ask` for pipes, or run it in a terminal."
         )

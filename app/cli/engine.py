@@ -119,7 +119,10 @@ def verify(as_json: bool) -> None:
 @click.argument("optimisation")
 @click.argument("value", type=click.Choice(["on", "off"]))
 def set_(optimisation: str, value: str) -> None:
-    """Switch an optimisation; a running engine restarts where the switch needs it."""
+    """Switch an optimisation: cpu-layout, light-head, ngram; with SGLang humming, fp8-head, nextn.
+
+    A running engine restarts where the switch needs it.
+    """
     from app.core import settings as settings_file
     from app.core.spec import wanted
     from engine_bridge.backends import backend_named
@@ -159,7 +162,14 @@ def set_(optimisation: str, value: str) -> None:
 
 
 @engine.command()
-@click.option("-n", "lines", default=50, show_default=True, help="How many of the last lines.")
+@click.option(
+    "-n",
+    "lines",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="How many of the last lines.",
+)
 @click.option("-f", "--follow", is_flag=True, help="Go on as lines come.")
 def logs(lines: int, follow: bool) -> None:
     """Show the engine's own log."""
@@ -228,7 +238,8 @@ def _describe(status: "EngineStatus") -> list[str]:
             f"model      {status.model_name}  {status.model_path}",
             *([f"           {status.caveat}"] if status.caveat else []),
             f"address    {status.base_url}  (process {status.engine_pid})",
-            f"context    {status.context_tokens:,} tokens, {status.threads} threads",
+            f"context    {status.context_tokens:,} tokens",
+            f"threads    {status.threads or 'unknown'}",
             f"memory     {size_text(memory) if memory else 'unknown'}",
             f"users      {status.users}, {'kept' if status.keep else 'leaves with the last one'}",
         ]
@@ -243,5 +254,5 @@ def _describe_optimisations(
         detail = each.observed or each.resolved or each.summary
         if each.note:
             detail += f" ({each.note})"
-        lines.append(f"{each.id:<12}{each.verdict:<20}{detail}")
+        lines.append(f"{each.id:<11}{each.verdict:<20}{detail}")
     return lines

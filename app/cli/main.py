@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from engine_bridge.errors import BridgeError
+from engine_bridge.errors import BridgeError, UnavailableError
 
 # pydantic would look through all installed packages for plugins: 30 ms of each command's start.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -62,6 +62,8 @@ def run(argv: list[str] | None = None) -> NoReturn:
     args = [each for each in args if each != "--debug"]
     try:
         # Without standalone mode, click returns the exit code of a command that chose one.
+        if sys.stdout is None:  # closed by who started us, as with >&-
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         code = main.main(args, prog_name="ling-chat", standalone_mode=False) or 0
         sys.stdout.flush()
     except (click.Abort, KeyboardInterrupt):
@@ -81,6 +83,21 @@ def run(argv: list[str] | None = None) -> NoReturn:
         # The reader had enough; Python must not complain about it once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
+    except ConnectionError as problem:
+        if debug:
+            raise
+        click.echo(f"ling-chat: The engine host left ({problem}). Try again.", err=True)
+        code = UnavailableError.exit_code
+    except OSError as problem:
+        if debug:
+            raise
+        what = f" ({problem.filename})" if problem.filename else ""
+        click.echo(
+            f"ling-chat: The system says: {problem.strerror or problem}{what}."
+            " Check the disk and its permissions.",
+            err=True,
+        )
+        code = 1
     except Exception as problem:
         if debug:
             raise
