@@ -1,6 +1,8 @@
 """The app: holds the engine, the conversation and the settings; the screens show them."""
 
 import asyncio
+import contextlib
+import signal
 from collections.abc import Coroutine, Iterable
 from functools import partial
 from pathlib import Path, PurePath
@@ -100,10 +102,19 @@ class LingChat(App[None]):
 
     def on_mount(self) -> None:
         self.set_class(self.glyphs is ASCII, "-ascii")
+        self._leave_in_order_when_told()
         self.run_worker(self._load_users_themes(), group="themes")
         self.run_worker(self._follow(), group="engine-status")
         if self._starts:
             self.action_start_engine()
+
+    def _leave_in_order_when_told(self) -> None:
+        """Ended by the system or by its terminal, the app gives the terminal back as it was."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            # Only the main thread hears signals: elsewhere the app is a part of something else.
+            with contextlib.suppress(RuntimeError, ValueError, NotImplementedError):
+                loop.add_signal_handler(number, self.exit, None, 128 + number)
 
     async def _load_users_themes(self) -> None:
         """The user's own themes; a broken one is told, and left out."""
