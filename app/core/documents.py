@@ -67,7 +67,8 @@ def read_document(path: str | Path) -> Document:
             raise UsageError(f"{path} is a directory.", "Give a text file.")
         if path.stat().st_size > MAX_BYTES:
             raise UsageError(f"{path} is larger than 64 MB.", "Give the part that matters.")
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # a device or a pipe has no size, and maybe no end
     except FileNotFoundError as error:
         raise UsageError(f"There is no file {path}.", "Check the path.") from error
     except PermissionError as error:

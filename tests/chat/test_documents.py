@@ -120,3 +120,9 @@ def test_pipe_is_read_like_a_file(tmp_path):
     writer.start()
     assert read_document(fifo).text == "from a pipe"
     writer.join()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs a file without an end")
+def test_a_file_without_an_end_is_refused_before_it_fills_the_memory():
+    with pytest.raises(UsageError, match="larger than 64 MB"):
+        read_document("/dev/zero")

@@ -131,3 +131,21 @@ def test_doctor_reports_every_area(host_home):
     assert areas["terminal"]["health"] == "warning"
     assert areas["terminal"]["cure"]
     assert result.returncode == (0 if report["healthy"] else 1)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is always full")
+def test_output_that_cannot_be_written_is_one_sentence(home):
+    code = "from app.cli.main import run; run(['engine', 'status'])"
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert b"No space left on device. Check the disk" in done.stderr
+    assert b"should not" not in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_closed_standard_output_is_no_error(home):
+    command = f'{sys.executable} -c "from app.cli.main import run; run()" engine status >&-'
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
