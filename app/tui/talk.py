@@ -162,6 +162,10 @@ class Talk:
         except BridgeError as error:
             cure = f"{error.cure} {AGAIN}".strip()
             reply.finish(self._app.live.timings, error.reason, cure)
+        except Exception as error:
+            # A fault of ours must not cost the user the conversation.
+            reason = f"Something went wrong that should not: {error!r}."
+            reply.finish(self._app.live.timings, reason, AGAIN)
         finally:
             self._app.live.end()
             if self._reply is reply and self._stopping is None:

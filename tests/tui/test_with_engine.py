@@ -242,3 +242,31 @@ async def test_a_reply_stopped_while_its_prompt_is_read_is_over_when_the_engine_
         assert reply.reason == "Stopped."
         assert app.status.state is EngineState.READY
         assert not app._chat.talk.is_running
+
+
+async def test_a_switch_of_a_stopped_engine_is_applied_by_f5_and_its_outcome_told(
+    host_home: Path, spec: EngineSpec
+) -> None:
+    app = new_app(spec)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await until(pilot, lambda: app.status.state is EngineState.READY, "a ready engine")
+        ngram = next(o for o in app.status.optimisations if "ram" in o.title)
+        number = app.status.optimisations.index(ngram) + 1
+        await pilot.press("f2", "s")
+        await until(pilot, lambda: app.status.state is EngineState.STOPPED, "no engine")
+        await pilot.press(str(number))
+        await pilot.pause(0.3)
+        assert app.wanted == {ngram.id: not ngram.requested}
+        assert app.status.state is EngineState.STOPPED
+
+        await pilot.press("f5")
+        await until(pilot, lambda: app.status.state is EngineState.READY, "a new engine")
+        switched = next(o for o in app.status.optimisations if o.id == ngram.id)
+        assert switched.requested is not ngram.requested
+        told = f"{ngram.title}: "
+        await until(
+            pilot,
+            lambda: any(each.message.startswith(told) for each in app._notifications),
+            "the outcome",
+        )
+        assert not app.wanted
