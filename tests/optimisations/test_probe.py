@@ -27,9 +27,19 @@ def short_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "ROUND_S", 0.0)
 
 
+@pytest.fixture(autouse=True)
+def others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines that other tests keep are none of ours."""
+    monkeypatch.setitem(OTHERS, "pids", frozenset(p.pid for p in engines()))
+
+
+OTHERS: dict[str, frozenset[int]] = {"pids": frozenset()}
+
+
 def engines(of: int | None = None) -> list[psutil.Process]:
     children = psutil.Process(of or os.getpid()).children(recursive=True)
-    return [p for p in children if "engine_bridge.backends.llamacpp.serve" in p.cmdline()]
+    ours = [p for p in children if p.pid not in OTHERS["pids"]]
+    return [p for p in ours if "engine_bridge.backends.llamacpp.serve" in p.cmdline()]
 
 
 def test_it_finds_a_form_says_what_it_measured_and_leaves_nothing(
