@@ -10,7 +10,7 @@ and engine while streaming. Run it on an idle machine.
 
 import argparse
 import os
-import re
+import random
 import statistics
 import sys
 import time
@@ -23,7 +23,11 @@ from engine_bridge.host import statefile
 ROWS, COLUMNS = 36, 120
 KEY_EVERY_S = 0.25
 READY_S = 120.0
-PROMPT = "Count from 1 to 900 in words, one number per line, and do not stop early."
+PROMPT = "Write a very long story about a ship and its crew, in twenty chapters."
+LETTERS = "éßøñ"
+"""In neither the interface, nor the story, nor an escape sequence."""
+LOOK_BACK, LINE = 8, 60
+"""Letters that must stand together to be the ones just typed; letters before the box is emptied."""
 
 
 def cpu_seconds(pid: int) -> float:
@@ -31,18 +35,13 @@ def cpu_seconds(pid: int) -> float:
     return float(times.user + times.system)
 
 
-def wait_for(app: "pexpect.spawn[str]", pattern: str, seconds: float) -> float:
+def echo(app: "pexpect.spawn[str]", typed: str) -> float | None:
+    """Seconds until the last letter of `typed` is painted after those before it; None if it took
+    over a second."""
     began = time.perf_counter()
-    app.expect(pattern, timeout=seconds)
-    return time.perf_counter() - began
-
-
-def echo(app: "pexpect.spawn[str]", letter: str) -> float | None:
-    """Seconds until a typed letter is painted; None if it took over a second."""
-    began = time.perf_counter()
-    app.send(letter)
+    app.send(typed[-1])
     try:
-        app.expect(f"(?<=\\x1b)[^\\n]*{re.escape(letter)}", timeout=1)
+        app.expect_exact(typed[-LOOK_BACK:], timeout=1)
     except pexpect.TIMEOUT:
         return None
     return time.perf_counter() - began
@@ -56,26 +55,29 @@ def main() -> None:
     command = ["-m", "app", "--model", args.model]
     began = time.perf_counter()
     app = pexpect.spawn(sys.executable, command, dimensions=(ROWS, COLUMNS), encoding="utf-8")
+    app.delaybeforesend = None
     assert app.pid is not None
     app.expect("Ask anything", timeout=20)
     first_frame = time.perf_counter() - began
     first_cpu = cpu_seconds(app.pid)
     app.send(PROMPT + "\r")
-    wait_for(app, r"TTFT", READY_S)
-    wait_for(app, r"TTFT [^–]*?[0-9]", READY_S)
+    app.expect(r"TTFT (\x1b\[[0-9;]*m)*[0-9]", timeout=READY_S)
     first_token = time.perf_counter() - began
     state = statefile.read()
     assert state is not None
     assert state.engine_pid is not None
     app_cpu, engine_cpu = cpu_seconds(app.pid), cpu_seconds(state.engine_pid)
     times, lost, until = [], 0, time.perf_counter() + args.tokens / 20
-    # Capitals that neither the interface nor a count in words contains.
-    letters = "QJZX"
+    typed, chance = "", random.Random(1)
     while time.perf_counter() < until:
-        took = echo(app, letters[len(times) % len(letters)])
+        if len(typed) == LINE:
+            app.sendcontrol("u")
+            typed = ""
+        typed += chance.choice(LETTERS)
+        took = echo(app, typed)
         if took is None:
             lost += 1
-        else:
+        elif len(typed) >= LOOK_BACK:
             times.append(took * 1000)
         time.sleep(KEY_EVERY_S)
     app_cpu, engine_cpu = (
