@@ -1,10 +1,10 @@
 """What was measured on this machine, kept: effects of optimisations and findings of trials."""
 
+import contextlib
 import hashlib
 import json
 import os
 import platform
-import tempfile
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -52,20 +52,8 @@ def recall(*key: str) -> Any:
 def remember(value: Any, *key: str) -> None:
     """Keep JSON data under `key` for this machine; the file is replaced in one step."""
     kept = files.read_object(_path()) | {_digest(key): value}
-    name = ""
-    try:
-        path = _path()
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8"
-        ) as file:
-            name = file.name
-            json.dump(kept, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except OSError:
-        if name:
-            Path(name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        files.replace(_path(), json.dumps(kept, indent=1))
 
 
 def _digest(key: tuple[str, ...]) -> str:
