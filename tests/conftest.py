@@ -1,5 +1,6 @@
 """Fixtures for all tests: a home of its own, and the real small model."""
 
+import os
 from pathlib import Path
 
 import platformdirs
@@ -8,6 +9,7 @@ import pytest
 pytest_plugins = ["engine_fixtures"]
 
 SMOL = "smollm2-135m"
+os.environ["LING_CHAT_LANGUAGE"] = "en"  # whatever the language of who runs the tests
 
 
 @pytest.fixture
