@@ -5,6 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from app.core.documents import Document
+from app.core.prompt import documents_prompt
 from engine_bridge.chat.events import (
     ChatRequest,
     Event,
@@ -85,7 +86,7 @@ class Conversation:
             if turn.role == "user" or turn.text.strip():
                 kept.append(turn)
         prompt = [Message(turn.role, turn.text) for turn in kept]
-        shelf = "".join(map(_as_prompt, self.documents))
+        shelf = documents_prompt(self.documents)
         if shelf and prompt:
             prompt[0] = Message("user", shelf + prompt[0].content)
         elif shelf:
@@ -180,11 +181,6 @@ def _grow(answer: Turn, event: Event) -> None:
             answer.timings = timings
         case Finished(finish_reason, timings):
             answer.finish_reason, answer.timings = finish_reason, timings
-
-
-def _as_prompt(document: Document) -> str:
-    title = document.title.replace('"', "'")
-    return f'<document title="{title}">\n{document.text.rstrip()}\n</document>\n\n'
 
 
 def _storable(text: str) -> str:
