@@ -54,7 +54,7 @@ def shown(text: str) -> str:
 def language() -> str:
     """The language in use: a key of LANGUAGES.
 
-    LING_CHAT_LANGUAGE wins over the setting `language`, which wins over the locale.
+    LING_CHAT_LANGUAGE wins over the setting `appearance.language`, which wins over the locale.
     """
     return (
         _known(os.environ.get(VARIABLE, ""))
@@ -102,7 +102,9 @@ def _setting() -> str:
 
     try:
         text = (paths.config_dir() / "settings.toml").read_text(encoding="utf-8")
-        found = tomllib.loads(text).get("language", "") if "language" in text else ""
-    except (OSError, ValueError, BridgeError):
+        if "language" not in text:
+            return ""
+        found = tomllib.loads(text)["appearance"]["language"]
+    except (OSError, ValueError, KeyError, TypeError, BridgeError):
         return ""
     return found if isinstance(found, str) else ""

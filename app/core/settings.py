@@ -3,45 +3,60 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import PrivateAttr, ValidationError, model_validator
 
+from app.core import settings_schema as schema
+from app.core.i18n import _
 from engine_bridge import files, paths
 from engine_bridge.errors import BridgeError, UsageError
 
 
-class EngineSettings(BaseModel):
-    backend: str = "auto"
-    model: str = ""
-    url: str = ""
-    python: str = ""
-    """Interpreter that has SGLang, where it lives in another environment than ling-chat."""
-    keep: bool = False
-    """The engine stays when the last ling-chat leaves."""
-    optimisations: dict[str, bool] = Field(default_factory=dict)
+class Settings(schema.Settings):
+    """The settings in use. What is changed here reaches the file with `save`."""
 
+    _saved: dict[str, Any] = PrivateAttr(default_factory=lambda: schema.Settings().model_dump())
+    """What the file says as far as we know."""
 
-class Settings(BaseModel):
-    """What the file may hold; everything has a default."""
+    @model_validator(mode="before")
+    @classmethod
+    def _from_before(cls, values: Any) -> Any:
+        """The theme stood alone at the top of the file once."""
+        if isinstance(values, dict) and isinstance(values.get("theme"), str):
+            theme = {"theme": values["theme"]}
+            return values | {"appearance": theme | values.get("appearance", {})}
+        return values
 
-    theme: str = "ling-dark"
-    engine: EngineSettings = Field(default_factory=EngineSettings)
+    def get(self, key: str) -> Any:
+        """The value of a setting like `engine.keep`."""
+        section, _dot, name = key.partition(".")
+        return getattr(getattr(self, section), name)
+
+    def put(self, key: str, value: Any) -> None:
+        """Set a setting like `engine.keep` and save it. Raises what `save` raises."""
+        section, _dot, name = key.partition(".")
+        setattr(getattr(self, section), name, value)
+        self.save()
 
     def save(self) -> None:
-        """Write what differs from the file, in one step.
+        """Write what was changed here, in one step; another process's changes stay.
 
         Raises UsageError for a broken file, BridgeError when it cannot be written.
         """
         import tomlkit
 
+        now = self.model_dump()
         document = tomlkit.parse(_text())
-        _merge(document, self.model_dump())
+        _merge(document, now, self._saved)
         try:
             files.replace(path(), tomlkit.dumps(document))
         except OSError as error:
             raise BridgeError(
-                f"The settings cannot be written to {path()} ({error.strerror or error}).",
-                "Free some space there, or check the folder's permissions.",
+                _("The settings cannot be written to {path} ({why}).").format(
+                    path=path(), why=error.strerror or error
+                ),
+                _("Free some space there, or check the folder's permissions."),
             ) from error
+        self._saved = now
 
 
 def path() -> Path:
@@ -54,12 +69,18 @@ def load() -> Settings:
     from tomlkit.exceptions import ParseError
 
     try:
-        return Settings.model_validate(tomlkit.parse(_text()).unwrap())
+        found = Settings.model_validate(tomlkit.parse(_text()).unwrap())
     except ParseError as problem:
-        where = f"line {problem.line}"
+        where = _("line {line}").format(line=problem.line)
     except ValidationError as problem:
         where = ".".join(str(part) for part in problem.errors()[0]["loc"])
-    raise UsageError(f"The settings in {path()} are broken at {where}.", "Mend or remove the file.")
+    else:
+        found._saved = found.model_dump()
+        return found
+    raise UsageError(
+        _("The settings in {path} are broken at {where}.").format(path=path(), where=where),
+        _("Mend or remove the file."),
+    )
 
 
 def _text() -> str:
@@ -69,16 +90,27 @@ def _text() -> str:
         return ""
     except (OSError, UnicodeDecodeError) as problem:
         raise UsageError(
-            f"The settings in {path()} cannot be read: {problem}.", "Mend or remove the file."
+            _("The settings in {path} cannot be read: {why}.").format(path=path(), why=problem),
+            _("Mend or remove the file."),
         ) from problem
 
 
-def _merge(table: Any, values: dict[str, Any]) -> None:
-    """Set each value that differs, so that an untouched line keeps its comment."""
+def _merge(table: Any, values: dict[str, Any], saved: dict[str, Any]) -> None:
+    """Set each value that differs from what was saved, so that all else stays as it is written.
+
+    What is None goes from the table: TOML has no word for it.
+    """
     for key, value in values.items():
+        was = saved.get(key)
+        if value == was:
+            continue
         if isinstance(value, dict):
             if key not in table:
                 table[key] = {}
-            _merge(table[key], value)
-        elif key not in table or table[key] != value:
+            _merge(table[key], value, was if isinstance(was, dict) else {})
+        elif value is None:
+            table.pop(key, None)
+        else:
             table[key] = value
+    for key in saved.keys() - values.keys():
+        table.pop(key, None)

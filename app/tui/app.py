@@ -16,6 +16,7 @@ from textual.screen import Screen
 from app.core import figures
 from app.core.conversation import Conversation
 from app.core.documents import Document
+from app.core.i18n import _
 from app.core.settings import Settings
 from app.tui import clipboard, themes
 from app.tui.commands import system_commands
@@ -85,9 +86,10 @@ class LingChat(App[None]):
         self._interrupted_at = 0.0
         for theme in themes.ours():
             self.register_theme(theme)
-        known = self.settings.theme in self.available_themes
+        wanted = self.settings.appearance.theme
+        known = wanted in self.available_themes
         # Without its watchers: the styles are not parsed yet, and parsing them twice takes time.
-        self.set_reactive(LingChat.theme, self.settings.theme if known else themes.DEFAULT)
+        self.set_reactive(LingChat.theme, wanted if known else themes.DEFAULT)
         self.stylesheet.set_variables(self.get_css_variables())
         self.set_class(self.current_theme.dark, "-dark-mode", update=False)
         self.set_class(not self.current_theme.dark, "-light-mode", update=False)
@@ -123,10 +125,15 @@ class LingChat(App[None]):
             self.register_theme(theme)
         for problem in problems:
             self.notify(str(problem), severity="warning", timeout=10, markup=False)
-        if self.settings.theme in self.available_themes:
-            self.theme = self.settings.theme
+        wanted = self.settings.appearance.theme
+        if wanted in self.available_themes:
+            self.theme = wanted
         elif not problems:
-            self.notify(f"There is no theme {self.settings.theme!r}.", severity="warning")
+            self.notify(
+                _("There is no theme {name}.").format(name=wanted),
+                severity="warning",
+                markup=False,
+            )
 
     # The engine
 
@@ -273,7 +280,7 @@ class LingChat(App[None]):
     def use_theme(self, name: str) -> None:
         """Switch to a theme and remember it."""
         self.theme = name
-        self.settings.theme = name
+        self.settings.appearance.theme = name
         self._save()
 
     def _save(self) -> None:

@@ -175,7 +175,7 @@ async def test_the_palette_finds_switches_by_number_and_themes_by_name(home: Pat
         await pilot.press("enter", "enter")
         await pilot.pause(0.2)
         assert app.theme == "ling-light"
-        assert load_settings().theme == "ling-light", "a theme is remembered"
+        assert load_settings().appearance.theme == "ling-light", "a theme is remembered"
 
 
 async def test_the_users_own_theme_is_used_and_a_broken_one_is_told(home: Path) -> None:

@@ -1,0 +1,120 @@
+"""What can be set: each setting with its limits, what it is for, and when it applies.
+
+The settings screen, `ling-chat doctor` and the file's checks all follow from this.
+Titles and descriptions are English here and translated where they are shown.
+"""
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
+
+
+class Applies(StrEnum):
+    """When a changed setting shows."""
+
+    NOW = "applies now"
+    CHAT = "applies in the next chat"
+    ENGINE = "applies at the next start of the engine"
+    APP = "applies at the next start of ling-chat"
+
+
+def setting(default: Any, title: str, description: str, applies: Applies, **limits: Any) -> Any:
+    """A field of the schema. `limits` are pydantic's: ge, le, pattern …"""
+    return Field(
+        default,
+        title=title,
+        description=description,
+        json_schema_extra={"applies": applies.value},
+        **limits,
+    )
+
+
+def applies(field: FieldInfo) -> Applies:
+    """When this field applies."""
+    extra = field.json_schema_extra
+    return Applies(str(extra["applies"])) if isinstance(extra, dict) else Applies.APP
+
+
+class Section(BaseModel):
+    """A table of the file. Keys that are not known here stay in the file untouched."""
+
+    model_config = ConfigDict(validate_assignment=True)
+
+
+class Appearance(Section):
+    theme: str = setting(
+        "ling-dark",
+        "Theme",
+        "Colours: one of the app's themes, or a file of your own in the themes folder.",
+        Applies.NOW,
+    )
+    language: Literal["auto", "en", "zh_CN"] = setting(
+        "auto",
+        "Language",
+        "The language of the app. With auto it is that of your locale.",
+        Applies.APP,
+    )
+    signs: Literal["auto", "unicode", "ascii"] = setting(
+        "auto",
+        "Signs",
+        "Which characters draw bars and marks. With auto the terminal decides.",
+        Applies.APP,
+    )
+    frames_per_second: int = setting(
+        0,
+        "Frames per second",
+        "How often the screen is drawn at most. With 0 it is 30, and 8 over SSH, which a thin"
+        " line needs.",
+        Applies.APP,
+        ge=0,
+        le=60,
+    )
+
+
+class EngineSettings(Section):
+    backend: Literal["auto", "sglang", "llamacpp", "attach"] = setting(
+        "auto",
+        "Engine",
+        "Which engine runs the model. With auto it is SGLang beside an NVIDIA GPU where it is"
+        " installed, else the embedded one.",
+        Applies.APP,
+    )
+    model: str = setting(
+        "",
+        "Model",
+        "A name from `ling-chat models list`, a GGUF file or a model of the hub. Empty takes the"
+        " one that fits this machine.",
+        Applies.APP,
+    )
+    url: str = setting(
+        "",
+        "Server",
+        "The address of the server to attach to, like http://spark:30000.",
+        Applies.APP,
+        pattern=r"^\S*$",
+    )
+    python: str = setting(
+        "",
+        "Interpreter with SGLang",
+        "The Python that has SGLang, where it lives in another environment than ling-chat.",
+        Applies.APP,
+    )
+    keep: bool = setting(
+        False,
+        "Keep the engine",
+        "The engine stays when the last ling-chat leaves; the next start is at once.",
+        Applies.NOW,
+    )
+    optimisations: dict[str, bool] = Field(default_factory=dict)
+    """Switches by id. The engine's own screen shows them with their proofs."""
+
+
+class Settings(Section):
+    """The whole file; everything has a default."""
+
+    appearance: Appearance = Field(default_factory=Appearance, title="Appearance")
+    engine: EngineSettings = Field(default_factory=EngineSettings, title="Engine")
+    keys: dict[str, str] = Field(default_factory=dict)
+    """Other keys than the usual ones, by the id of what they do."""
