@@ -37,9 +37,13 @@ class _AbandonedError(Exception):
 
 
 class Supervisor:
-    """Owns at most one engine. `on_change` is called whenever `status` is another."""
+    """Owns at most one engine. `on_change` is called whenever `status` is another; `find` gives
+    the backend of an id."""
 
-    def __init__(self, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, on_change: Callable[[], None], find: Callable[[str], Backend] = backend_named
+    ) -> None:
+        self._find = find
         self.status = EngineStatus()
         self.launch: Launch | None = None
         self._on_change = on_change
@@ -60,7 +64,7 @@ class Supervisor:
                 spec = _completed(spec, self.status.spec)
             if self.status.state.is_alive and _satisfies(self.status, spec):
                 return
-            backend = backend_named(spec.backend)
+            backend = self._find(spec.backend)
             before = self.status.spec if self.status.state.is_alive else None
             await self._end()
             self._backend = backend

@@ -25,7 +25,6 @@ from engine_bridge.models.tensors import EMBEDDINGS, HEAD, Gguf
 
 if TYPE_CHECKING:
     import httpx
-    import psutil
 
 SMALL_VOCABULARY = 4096
 """Tokens kept where the head shall cost nothing. Byte and control tokens come first in the
@@ -102,7 +101,6 @@ class Runner:
 
     process: "subprocess.Popen[bytes]"
     client: "httpx.Client"
-    usage: "psutil.Process"
     _tokens: random.Random
 
     def cpu_seconds(self, prompt: int, predict: int) -> float:
@@ -123,12 +121,8 @@ class Runner:
         return self.spent() - before
 
     def spent(self) -> float:
-        """CPU seconds of the process so far; on Linux by its CPU clock, which ticks in
-        nanoseconds (clock_getcpuclockid(3) makes the id this way), elsewhere as psutil can."""
-        if sys.platform == "linux":
-            return time.clock_gettime((~self.process.pid << 3) | 2)
-        times = self.usage.cpu_times()
-        return float(times.user + times.system)
+        """CPU seconds of the process so far."""
+        return machine.cpu_seconds(self.process.pid)
 
 
 def _failed() -> BridgeError:
@@ -165,7 +159,6 @@ def runners(orders: list[dict[str, Any]], stop: threading.Event) -> Iterator[lis
 
 def _start(order: dict[str, Any]) -> Runner:
     import httpx
-    import psutil
 
     port, key = machine.free_port(), secrets.token_urlsafe(24)
     spec = serve.ServeSpec(alias="trial", port=port, api_key=key, **order)
@@ -182,7 +175,7 @@ def _start(order: dict[str, Any]) -> Runner:
         timeout=120,
         trust_env=False,
     )
-    runner = Runner(process, client, psutil.Process(process.pid), random.Random(7))  # noqa: S311
+    runner = Runner(process, client, random.Random(7))  # noqa: S311
     assert process.stdin
     try:
         process.stdin.write(spec.to_stdin())

@@ -1,0 +1,1 @@
+"""Measuring, headless: benchmarks, comparisons, losslessness, the roofline and their ledger."""

@@ -1,0 +1,140 @@
+"""One request, measured: by this client's clock, the engine's own counters and its CPU clock."""
+
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from engine_bridge import machine
+from engine_bridge.chat.events import ChatRequest, Event, Finished, Reasoning, Text
+from engine_bridge.contract import EngineStatus
+from engine_bridge.engine import Engine
+from engine_bridge.errors import BridgeError, UnavailableError
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One measured answer. Tokens are counts, `_s` seconds; None is what the engine does not
+    tell. What `ttft_s` and `e2e_s` time begins when the request is sent."""
+
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    completion_tokens: int
+    ttft_s: float
+    e2e_s: float
+    engine_s: float | None
+    """Engine seconds (see `unit`) from the first token to the last."""
+    unit: str
+    """What `engine_s` counts: "CPU", or "GPU" where the engine's wall clock stands for it."""
+    engine_decode_tokens_per_s: float | None
+    """The engine's own word."""
+    prefill_tokens_per_s: float | None
+    accept_length: float | None
+    drafted_tokens: int | None
+    accepted_tokens: int | None
+    accept_histogram: tuple[int, ...] | None
+    """How many verification rounds accepted 0, 1, 2 … drafted tokens."""
+    finish_reason: str
+    text: str
+    reasoning: str
+
+    @property
+    def tpot_s(self) -> float | None:
+        """Time per output token after the first; None of fewer than two tokens."""
+        if self.completion_tokens < 2 or self.e2e_s <= self.ttft_s:
+            return None
+        return (self.e2e_s - self.ttft_s) / (self.completion_tokens - 1)
+
+    @property
+    def decode_tokens_per_s(self) -> float | None:
+        return 1 / self.tpot_s if self.tpot_s else None
+
+    @property
+    def tokens_per_engine_s(self) -> float | None:
+        """Decode tokens per second of the engine's CPU or GPU; the first token is prefill's."""
+        if self.completion_tokens < 2 or not self.engine_s:
+            return None
+        return (self.completion_tokens - 1) / self.engine_s
+
+    def as_dict(self) -> dict[str, Any]:
+        """All fields, and the derived ones."""
+        derived = {"tpot_s": self.tpot_s, "decode_tokens_per_s": self.decode_tokens_per_s}
+        return asdict(self) | derived
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> "Sample":
+        """What `as_dict` made, perhaps through JSON. Raises KeyError where a field is missing."""
+        fields = {name: found[name] for name in cls.__dataclass_fields__}
+        histogram = fields["accept_histogram"]
+        return cls(**fields | {"accept_histogram": tuple(histogram) if histogram else None})
+
+
+def engine_clock(status: EngineStatus) -> tuple[str, Callable[[], float]]:
+    """A clock of the engine's own effort in seconds, and its unit.
+
+    On this machine's CPU it is the process's CPU time, which other programs hardly disturb.
+    With a GPU, or on another machine, it is the wall clock: one request has the engine alone.
+    """
+    pid = status.engine_pid
+    if status.spec is not None and status.spec.backend == "llamacpp" and pid:
+        return "CPU", lambda: machine.cpu_seconds(pid)
+    return "GPU", time.monotonic
+
+
+async def measure(
+    engine: Engine, request: ChatRequest, heard: Callable[[Event], None] | None = None
+) -> Sample:
+    """Send one request to a ready engine and measure its answer. `heard` gets each event.
+
+    Raises UnavailableError where the engine is not ready, BridgeError where it refuses or
+    breaks off, or answers without a word.
+    """
+    from engine_bridge.chat.client import stream
+    from engine_bridge.chat.flavour import flavour_of
+
+    status, endpoint = engine.status, engine.endpoint
+    if endpoint is None:
+        raise UnavailableError("The engine is not ready.", "Start it again.")
+    unit, clock = engine_clock(status)
+    drafts = "draft_rounds" in status.load.counters
+    answering = stream(endpoint, request, flavour_of(status), status.model_name, drafts=drafts)
+    text, reasoning = "", ""
+    finished: Finished | None = None
+    first_clock: float | None = None
+    began = time.monotonic()
+    async with aclosing(answering) as events:
+        async for event in events:
+            match event:
+                case Text() | Reasoning():
+                    if first_clock is None:
+                        first_clock = clock()
+                    text += event.text if isinstance(event, Text) else ""
+                    reasoning += event.text if isinstance(event, Reasoning) else ""
+                case Finished():
+                    finished = event
+            if heard is not None:
+                heard(event)
+    ended, last_clock = time.monotonic(), clock()
+    if finished is None or finished.timings.ttft_s is None:
+        raise BridgeError("The engine answered without a word.", "Try another prompt or model.")
+    figures = finished.timings
+    assert figures.ttft_s is not None
+    return Sample(
+        prompt_tokens=figures.prompt_tokens,
+        cached_tokens=figures.cached_tokens,
+        completion_tokens=figures.completion_tokens or 0,
+        ttft_s=figures.ttft_s,
+        e2e_s=ended - began,
+        engine_s=None if first_clock is None else last_clock - first_clock,
+        unit=unit,
+        engine_decode_tokens_per_s=figures.decode_tokens_per_s if figures.by_engine else None,
+        prefill_tokens_per_s=figures.prefill_tokens_per_s,
+        accept_length=figures.accept_length,
+        drafted_tokens=figures.drafted_tokens,
+        accepted_tokens=figures.accepted_tokens,
+        accept_histogram=getattr(figures, "accept_histogram", None),
+        finish_reason=finished.finish_reason,
+        text=text,
+        reasoning=reasoning,
+    )
