@@ -1,0 +1,274 @@
+"""A SQLite file of ours: opened with care, brought up to date, and mended where it is damaged.
+
+    db = open_database(paths.data_dir() / "sessions.db", [SCRIPT_1, SCRIPT_2])
+    with db.transaction():
+        db.execute("INSERT …")
+
+Every error of such a file is one sentence: wrap what else you do in `with db.told():`.
+"""
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from engine_bridge.errors import BridgeError
+
+BUSY_S = 5.0
+"""How long a statement waits for another process that writes."""
+CHECK_BYTES = 32 * 1024 * 1024
+"""A file up to this size is checked whole after an unclean end (about 0.1 s)."""
+ALONE_S = 2.0
+"""How long a repair waits for others to leave."""
+DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+
+Mend = Callable[[sqlite3.Connection], None]
+
+
+class Database(sqlite3.Connection):
+    """A connection in autocommit mode that any thread may use while it holds `lock`."""
+
+    notice: str = ""
+    """What the user must know of this opening, as one sentence: damage, and what was kept."""
+
+    def __init__(self, path: Path, busy_s: float = BUSY_S) -> None:
+        super().__init__(path, timeout=busy_s, isolation_level=None, check_same_thread=False)
+        self.path = path
+        self.lock = threading.RLock()
+        self._present: IO[bytes] | None = None
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything within is written, or nothing. May be nested. Raises BridgeError."""
+        with self.told(), self.lock:
+            if self.in_transaction:
+                yield
+                return
+            self.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """Turn SQLite's errors into BridgeErrors. Damage is noted, so that the next opening
+        mends the file."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if _code(error) in DAMAGE:
+                with contextlib.suppress(OSError):
+                    _mark(self.path).touch(0o600)
+            raise _told(error, self.path) from error
+
+    def close(self) -> None:
+        super().close()
+        if self._present is not None:
+            self._present.close()
+            self._present = None
+
+
+def open_database(
+    path: Path, migrations: Sequence[str], *, mend: Mend | None = None, busy_s: float = BUSY_S
+) -> Database:
+    """Open the file, or make it, readable only by the user.
+
+    `migrations` are SQL scripts; `PRAGMA user_version` counts those a file has seen, and each
+    further one runs in a transaction of its own. A damaged file is set aside under a name with
+    its date, what can be read of it is copied into a fresh one, `mend` may put that right, and
+    `notice` says so. Use tables with rowids: they can be read past a damaged page.
+
+    Raises BridgeError, one sentence with its cure, when the file is of a newer version, locked
+    by another program for `busy_s` seconds, read-only, or the disk is full.
+    """
+    present = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        present = _be_present(path)
+        path.touch(0o600)
+        try:
+            db = _connect(path, busy_s)
+        except sqlite3.DatabaseError as error:
+            if _code(error) not in DAMAGE:
+                raise
+            db = _repair(path, migrations, mend, busy_s, present)
+        db._present, present = present, None
+    except sqlite3.Error as error:
+        raise _told(error, path) from error
+    except OSError as error:
+        raise BridgeError(
+            f"{path} cannot be opened ({error.strerror or error}).",
+            "Check the disk and the permissions of its folder.",
+        ) from error
+    finally:
+        if present is not None:
+            present.close()
+    try:
+        with db.told():
+            migrate(db, migrations)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def migrate(db: Database, migrations: Sequence[str]) -> None:
+    """Run the scripts that the file has not seen. Raises BridgeError if it has seen more."""
+    seen = _version(db)
+    while seen < len(migrations):
+        with db.transaction():
+            seen = _version(db)  # another process may have been faster
+            if seen < len(migrations):
+                for statement in _statements(migrations[seen]):
+                    db.execute(statement)
+                seen += 1
+                db.execute(f"PRAGMA user_version = {seen}")
+    if seen > len(migrations):
+        raise BridgeError(
+            f"{db.path} was written by a newer ling-chat.",
+            "Update ling-chat, or move that file away to begin a new one.",
+        )
+
+
+def _connect(path: Path, busy_s: float) -> Database:
+    """Raises sqlite3.DatabaseError for a file that is found to be damaged."""
+    wal = path.with_name(path.name + "-wal")
+    was_cut = wal.exists() and wal.stat().st_size > 0 and path.stat().st_size <= CHECK_BYTES
+    db = Database(path, busy_s)
+    try:
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA journal_mode = WAL").fetchone()
+        db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if _mark(path).exists() or (was_cut and not _is_sound(db)):
+            raise damage()
+        path.chmod(0o600)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def damage() -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError("database disk image is malformed")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
+def _is_sound(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+
+
+def _repair(
+    path: Path, migrations: Sequence[str], mend: Mend | None, busy_s: float, present: IO[bytes]
+) -> Database:
+    """Needs the file alone: who has it open would go on writing into the one set aside."""
+    from app.core.salvage import salvage
+
+    if not _claim(present):
+        raise BridgeError(
+            f"{path} is damaged, and another ling-chat has it open.",
+            "Close the other one, then start again: what can be read is kept.",
+        )
+    try:
+        notice = ""
+        try:
+            db = _connect(path, busy_s)  # another process may have been faster
+        except sqlite3.DatabaseError as error:
+            if _code(error) not in DAMAGE:
+                raise
+            notice = salvage(path, migrations, mend)
+            _mark(path).unlink(missing_ok=True)
+            db = _connect(path, busy_s)
+        db.notice = notice
+    finally:
+        _share(present)
+    return db
+
+
+def _mark(path: Path) -> Path:
+    return path.with_name(path.name + ".damaged")
+
+
+# Each open connection holds a shared lock on a file beside the database, a repair an exclusive
+# one. Where the system has no such locks (Windows), an open file cannot be renamed anyway.
+
+
+def _be_present(path: Path) -> IO[bytes]:
+    lock = path.with_name(path.name + ".lock")
+    present = os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600), "rb")
+    _share(present)
+    return present
+
+
+def _share(present: IO[bytes]) -> None:
+    if os.name == "posix":
+        import fcntl
+
+        fcntl.flock(present, fcntl.LOCK_SH)
+
+
+def _claim(present: IO[bytes]) -> bool:
+    if os.name == "posix":
+        import fcntl
+
+        until = time.monotonic() + ALONE_S
+        while True:
+            try:
+                fcntl.flock(present, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > until:
+                    return False
+                fcntl.flock(present, fcntl.LOCK_UN)  # who waits for the same must not wait for us
+                time.sleep(0.05)
+    return True
+
+
+def _version(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The script's statements: `executescript` would commit between them."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 where Python itself raised."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def _told(error: sqlite3.Error, path: Path) -> BridgeError:
+    match _code(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return BridgeError(
+                f"{path} is locked by another program.", "Wait until it is done, then try again."
+            )
+        case sqlite3.SQLITE_FULL:
+            return BridgeError(f"The disk of {path} is full.", "Free some space there.")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return BridgeError(
+                f"{path} cannot be written.", "Check the permissions of the file and its folder."
+            )
+        case code if code in DAMAGE:
+            return BridgeError(
+                f"{path} is damaged.", "Start ling-chat again: what can be read is kept."
+            )
+        case _:
+            return BridgeError(f"{path} cannot be used ({error}).", "Check the disk.")
