@@ -23,12 +23,15 @@ def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> int:
             "Use `ling-chat ask`, or another terminal.",
         )
     from app.tui.app import LingChat, read_documents
+    from app.tui.driver import Driver
 
     documents = read_documents(files)
     # Textual draws on standard error. A sign that its encoding lacks must not end the app.
     if isinstance(sys.__stderr__, TextIOWrapper):
         sys.__stderr__.reconfigure(errors="replace")
     app = LingChat(handle(spec), spec, documents=documents, settings=settings)
+    if issubclass(Driver, app.driver_class):  # else TEXTUAL_DRIVER names another
+        app.driver_class = Driver
     app.run()
     return app.return_code or 0
 

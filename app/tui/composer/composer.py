@@ -5,15 +5,15 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.widgets import TextArea
 
+from app.core.documents import MAX_BYTES
+from app.core.i18n import _
+from app.tui.composer.pastes import LARGE_PASTE, Pastes
+from app.tui.composer.token_area import TokenArea
 from app.tui.plain import plain
 
-LARGE_PASTE = 8 * 1024
-"""Characters above which a paste becomes a document: an editor of one box is no place for it."""
 
-
-class Composer(TextArea):
+class Composer(TokenArea):
     """Grows with what is typed, up to a third of the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -33,20 +33,14 @@ class Composer(TextArea):
             self.text = text
 
     class Pasted(Message):
-        """The user pasted a text too large for the box."""
+        """The user pasted a text too large for the box; its token stands in the box."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, number: int) -> None:
             super().__init__()
-            self.text = text
+            self.number = number
 
     def __init__(self, id: str | None = None) -> None:
-        super().__init__(
-            id=id,
-            soft_wrap=True,
-            tab_behavior="focus",
-            highlight_cursor_line=False,
-            placeholder="Ask anything",
-        )
+        super().__init__(Pastes(), id=id, placeholder=_("Ask anything"))
         self._sent: list[str] = []
         self._at = 0
         """Which of the sent messages is shown; their number means the draft."""
@@ -65,15 +59,12 @@ class Composer(TextArea):
         self.move_cursor(self.document.end)
 
     def action_send(self) -> None:
-        """Send what is typed."""
+        """Send what is typed, and empty the box for what is typed next."""
         text = self.text.strip()
         if text:
+            self.remember(text)
+            self.load_text("")
             self.post_message(self.Sent(text))
-
-    def accept(self) -> None:
-        """What was sent is on its way: remember it and empty the box."""
-        self.remember(self.text.strip())
-        self.load_text("")
 
     def action_newline(self) -> None:
         """Break the line."""
@@ -122,9 +113,14 @@ class Composer(TextArea):
         event.prevent_default()
         event.stop()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        if len(text) > LARGE_PASTE:
-            self.post_message(self.Pasted(text))
+        if len(text) > MAX_BYTES:
+            self.notify(_("A paste larger than 64 MB is not taken."), severity="warning")
             return
-        if result := self._replace_via_keyboard(plain(text), *self.selection):
+        if len(text) > LARGE_PASTE:
+            number, text = self.pastes.add(text)
+            self.post_message(self.Pasted(number))
+        else:
+            text = plain(text)
+        if result := self._replace_via_keyboard(text, *self.selection):
             self.move_cursor(result.end_location)
             self.focus()

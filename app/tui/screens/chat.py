@@ -9,7 +9,6 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from app.core.documents import document_from_bytes
 from app.tui.composer.chips import Chip, Chips
 from app.tui.composer.composer import Composer
 from app.tui.glyphs import Glyphs
@@ -131,18 +130,12 @@ class ChatScreen(Screen[None]):
     # What is said
 
     @on(Composer.Sent)
-    def _send(self, event: Composer.Sent) -> None:
-        self.composer.accept()
+    async def _send(self, event: Composer.Sent) -> None:
+        for document in await self.composer.pastes.documents(event.text):
+            self.app.conversation.attach(document)
+        await self.show_documents()
         self.talk.say(event.text)
         self._show_middle()
-
-    @on(Composer.Pasted)
-    async def _attach_paste(self, event: Composer.Pasted) -> None:
-        lines = event.text.count("\n") + 1
-        document = document_from_bytes(event.text.encode(), f"pasted, {lines} lines")
-        if not self.app.conversation.attach(document):
-            self.notify("This text is attached already.")
-        await self.show_documents()
 
     @on(Chip.Dropped)
     async def _drop(self, event: Chip.Dropped) -> None:
@@ -152,6 +145,7 @@ class ChatScreen(Screen[None]):
 
     async def show_documents(self) -> None:
         """Show the conversation's documents."""
+        self.composer.pastes.know(self.app.conversation.documents)
         await self._chips.show(self.app.conversation.documents)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
