@@ -18,7 +18,7 @@ from app.core.conversation import Conversation
 from app.core.documents import Document
 from app.core.i18n import _
 from app.core.settings import Settings
-from app.tui import clipboard, themes
+from app.tui import clipboard, keymap, themes
 from app.tui.commands import system_commands
 from app.tui.glyphs import ASCII, Glyphs, for_terminal
 from app.tui.panel.live import Live
@@ -45,13 +45,24 @@ class LingChat(App[None]):
     ]
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "help", "Keys", key_display="F1", priority=True),
-        Binding("f2", "engine", "Engine", key_display="F2", priority=True),
-        Binding("f5", "start_engine", "Start engine", show=False, priority=True),
-        Binding("f6", "apply_remedy", "Apply the cure", show=False, priority=True),
-        Binding("ctrl+p", "command_palette", "Commands", key_display="^p", priority=True),
-        Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
-        Binding("ctrl+c", "interrupt", "Copy, stop or quit", show=False, priority=True),
+        Binding("f1", "help", "Keys", priority=True, id="app.help"),
+        Binding("f2", "engine", "Engine", priority=True, id="app.engine"),
+        Binding(
+            "f5", "start_engine", "Start engine", show=False, priority=True, id="app.start_engine"
+        ),
+        Binding(
+            "f6", "apply_remedy", "Apply the cure", show=False, priority=True, id="app.apply_remedy"
+        ),
+        Binding("ctrl+p", "command_palette", "Commands", priority=True, id="app.commands"),
+        Binding("ctrl+q", "quit", "Quit", show=False, priority=True, id="app.quit"),
+        Binding(
+            "ctrl+c",
+            "interrupt",
+            "Copy, stop or quit",
+            show=False,
+            priority=True,
+            id="app.interrupt",
+        ),
     ]
 
     status: reactive[EngineStatus] = reactive(EngineStatus(), init=False)
@@ -106,6 +117,7 @@ class LingChat(App[None]):
         self.set_class(self.glyphs is ASCII, "-ascii")
         self._leave_in_order_when_told()
         self.run_worker(self._load_users_themes(), group="themes")
+        self.run_worker(keymap.apply(self, self.settings.keys), group="keys")
         self.run_worker(self._follow(), group="engine-status")
         if self._starts:
             self.action_start_engine()
@@ -332,6 +344,9 @@ class LingChat(App[None]):
                 self.exit()
             self._interrupted_at = now
             self.notify("Press Ctrl+C again to quit.", timeout=2)
+
+    def get_key_display(self, binding: Binding) -> str:
+        return binding.key_display or keymap.display(binding.key, long=False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield from system_commands(self, self._chat)

@@ -20,7 +20,7 @@ class Chip(Static, can_focus=True):
     """One document: its title, its size, and a cross to remove it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("delete,backspace,x", "drop", "Remove document"),
+        Binding("delete,backspace,x", "drop", "Remove document", id="chip.drop"),
     ]
 
     class Dropped(Message):

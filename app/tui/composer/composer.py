@@ -17,12 +17,12 @@ class Composer(TokenArea):
     """Grows with what is typed, up to a third of the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send", key_display="Enter"),
-        Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", key_display="^j"),
-        Binding("up", "up", "Previous message", show=False),
-        Binding("down", "down", "Next message", show=False),
+        Binding("enter", "send", "Send", id="composer.send"),
+        Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", id="composer.newline"),
+        Binding("up", "up", "Previous message", show=False, id="composer.up"),
+        Binding("down", "down", "Next message", show=False, id="composer.down"),
         # TextArea's own redo key is the app's copy key.
-        Binding("ctrl+shift+z", "redo", "Redo", show=False),
+        Binding("ctrl+shift+z", "redo", "Redo", show=False, id="composer.redo"),
     ]
 
     class Sent(Message):

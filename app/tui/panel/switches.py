@@ -62,10 +62,10 @@ class SwitchRow(Rows, can_focus=True):
     """One switch. Space, Enter or a click switch it; `i` shows its proof."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,enter", "switch", "Switch"),
-        Binding("i", "details", "Details"),
-        Binding("up", "app.focus_previous", "Previous", show=False),
-        Binding("down", "app.focus_next", "Next", show=False),
+        Binding("space,enter", "switch", "Switch", id="switch.switch"),
+        Binding("i", "details", "Details", id="switch.details"),
+        Binding("up", "app.focus_previous", "Previous", show=False, id="switch.previous"),
+        Binding("down", "app.focus_next", "Next", show=False, id="switch.next"),
     ]
 
     class Switched(Message):

@@ -38,18 +38,29 @@ class ChatScreen(Screen[None]):
 
     AUTO_FOCUS = "#composer"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop", key_display="Esc"),
-        Binding("ctrl+y", "copy", "Copy", priority=True, key_display="^y"),
-        Binding("ctrl+r", "regenerate", "Again", key_display="^r"),
-        Binding("ctrl+n", "new_chat", "New chat", show=False),
-        Binding("ctrl+t", "thinking", "Thinking", show=False),
-        Binding("f3", "panel", "Panel", show=False),
-        Binding("pageup", "page(-1)", "Scroll up", show=False, priority=True),
-        Binding("pagedown", "page(1)", "Scroll down", show=False, priority=True),
-        Binding("ctrl+up", "row(-1)", "Scroll up a row", show=False, priority=True),
-        Binding("ctrl+down", "row(1)", "Scroll down a row", show=False, priority=True),
-        Binding("ctrl+home", "top", "To the top", show=False, priority=True),
-        Binding("ctrl+end", "end", "To the end", show=False, priority=True),
+        Binding("escape", "stop", "Stop", id="chat.stop"),
+        Binding("ctrl+y", "copy", "Copy", priority=True, id="chat.copy"),
+        Binding("ctrl+r", "regenerate", "Again", id="chat.regenerate"),
+        Binding("ctrl+n", "new_chat", "New chat", show=False, id="chat.new_chat"),
+        Binding("ctrl+t", "thinking", "Thinking", show=False, id="chat.thinking"),
+        Binding("f3", "panel", "Panel", show=False, id="chat.panel"),
+        Binding("pageup", "page(-1)", "Scroll up", show=False, priority=True, id="chat.page_up"),
+        Binding(
+            "pagedown", "page(1)", "Scroll down", show=False, priority=True, id="chat.page_down"
+        ),
+        Binding(
+            "ctrl+up", "row(-1)", "Scroll up a row", show=False, priority=True, id="chat.row_up"
+        ),
+        Binding(
+            "ctrl+down",
+            "row(1)",
+            "Scroll down a row",
+            show=False,
+            priority=True,
+            id="chat.row_down",
+        ),
+        Binding("ctrl+home", "top", "To the top", show=False, priority=True, id="chat.top"),
+        Binding("ctrl+end", "end", "To the end", show=False, priority=True, id="chat.end"),
     ]
 
     app: "LingChat"

@@ -53,11 +53,11 @@ class EngineScreen(Screen[None]):
     CSS_PATH = "engine.tcss"
     AUTO_FOCUS = "#facts"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f2,q", "back", "Back", key_display="Esc"),
-        Binding("r", "restart", "Restart"),
-        Binding("s", "stop", "Stop"),
-        Binding("enter,f5", "start", "Start", key_display="Enter"),
-        Binding("v", "verify", "Verify"),
+        Binding("escape,f2,q", "back", "Back", id="engine.back"),
+        Binding("r", "restart", "Restart", id="engine.restart"),
+        Binding("s", "stop", "Stop", id="engine.stop"),
+        Binding("enter,f5", "start", "Start", id="engine.start"),
+        Binding("v", "verify", "Verify", id="engine.verify"),
         Binding("1", "switch(1)", "Switch", key_display="1-9"),
         *(Binding(str(n), f"switch({n})", "Switch", show=False) for n in range(2, 10)),
     ]

@@ -1,7 +1,10 @@
-"""What every key does."""
+"""What every key does, as it is bound now, each with the id by which the settings change it."""
 
+import asyncio
+from collections.abc import Iterable
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -9,70 +12,77 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-Section = tuple[str, tuple[tuple[str, str], ...]]
-ENGINE_SCREEN: Section = (
-    "Engine screen",
-    (
-        ("1-9", "switch the optimisation with this number"),
-        ("PageUp, PageDown", "scroll the details; in the log, the log"),
-        ("Tab, Shift+Tab", "to a switch, to the log"),
-        ("Enter, r, s", "start, restart, stop the engine"),
-        ("v", "prove every optimisation again"),
-        ("Esc, F2, q", "back"),
-    ),
+from app.core.i18n import _
+from app.tui import keymap
+from app.tui.keymap import Bound
+
+COLUMN = 24
+TEXT = 52
+WIDE = 106
+"""Columns from which the ids have room."""
+HIDDEN = frozenset({"keys"})
+"""Sections of pages that say their keys themselves."""
+
+SECTIONS = {
+    "composer": _("Writing"),
+    "chat": _("The conversation"),
+    "transcript": _("The transcript, while it has the focus"),
+    "chip": _("A document above the box, while it has the focus"),
+    "switch": _("A switch, while it has the focus"),
+    "engine": _("Engine screen"),
+    "app": _("App"),
+}
+"""The first part of ids in the order of the page; others follow by their name."""
+WHAT = {
+    "composer.send": _("send"),
+    "composer.newline": _("new line"),
+    "composer.up": _("earlier messages, when on the first line"),
+    "composer.down": _("later messages, when on the last line"),
+    "composer.redo": _("redo"),
+    "chat.stop": _("stop the reply; or take a waiting message back"),
+    "chat.copy": _("copy the selection, else the last reply"),
+    "chat.regenerate": _("ask again"),
+    "chat.new_chat": _("new chat; documents stay"),
+    "chat.thinking": _("open or fold the thinking"),
+    "chat.panel": _("show or hide the panel"),
+    "chat.page_up": _("scroll by a page"),
+    "chat.page_down": _("scroll by a page"),
+    "chat.row_up": _("scroll by a row"),
+    "chat.row_down": _("scroll by a row"),
+    "chat.top": _("to the beginning, to the end"),
+    "chat.end": _("to the beginning, to the end"),
+    "transcript.thinking": _("open or fold the thinking"),
+    "transcript.down": _("scroll by a row"),
+    "transcript.up": _("scroll by a row"),
+    "transcript.top": _("to the beginning, to the end"),
+    "transcript.end": _("to the beginning, to the end"),
+    "chip.drop": _("remove the document"),
+    "switch.switch": _("switch it on or off"),
+    "switch.details": _("its proof"),
+    "switch.previous": _("to the next, the previous part"),
+    "switch.next": _("to the next, the previous part"),
+    "engine.back": _("back"),
+    "engine.restart": _("restart the engine"),
+    "engine.stop": _("stop the engine"),
+    "engine.start": _("start the engine"),
+    "engine.verify": _("prove every optimisation again"),
+    "app.help": _("this page"),
+    "app.engine": _("engine: switches, phases, proofs, log"),
+    "app.start_engine": _("start the engine"),
+    "app.apply_remedy": _("do what helps a failed engine, where a switch does"),
+    "app.commands": _("all commands: themes, keep the engine, verify …"),
+    "app.quit": _("quit"),
+    "app.interrupt": _("copy a selection, else stop the reply; twice: quit"),
+}
+"""What a binding does, where its name in the footer is too short to say it."""
+FIXED = (
+    ("composer", "Ctrl+U, Ctrl+K", _("delete to the line's start, end")),
+    ("composer", "Ctrl+Z", _("undo")),
+    ("chat", "Tab, Shift+Tab", _("to the next, the previous part")),
+    ("chat", "Mouse", _("wheel scrolls, drag selects")),
+    ("engine", "1-9", _("switch the optimisation with this number")),
 )
-KEYS: tuple[Section, ...] = (
-    (
-        "Writing",
-        (
-            ("Enter", "send"),
-            ("Ctrl+J, Shift+Enter", "new line"),
-            ("Up, Down", "earlier messages"),
-            ("Ctrl+U, Ctrl+K", "delete to the line's start, end"),
-            ("Ctrl+Z", "undo"),
-        ),
-    ),
-    (
-        "Replies",
-        (
-            ("Esc", "stop; or take a waiting message back"),
-            ("Ctrl+R", "ask again"),
-            ("Ctrl+Y", "copy the selection, else the last reply"),
-            ("Ctrl+T", "open or fold the thinking"),
-            ("Ctrl+N", "new chat"),
-        ),
-    ),
-    (
-        "Looking around",
-        (
-            ("PageUp, PageDown", "scroll by a page"),
-            ("Ctrl+Up, Ctrl+Down", "scroll by a row"),
-            ("Ctrl+Home, Ctrl+End", "to the beginning, to the end"),
-            ("Tab, Shift+Tab", "to the next, the previous part"),
-            ("Mouse", "wheel scrolls, drag selects"),
-        ),
-    ),
-    (
-        "Engine",
-        (
-            ("F2", "engine: switches, phases, proofs, log"),
-            ("F3", "show or hide the panel"),
-            ("F5", "start the engine"),
-            ("F6", "do what helps a failed engine, where a switch does"),
-            ("Space, click", "switch the optimisation under the cursor"),
-            ("i", "its proof"),
-        ),
-    ),
-    (
-        "App",
-        (
-            ("Ctrl+P", "all commands: themes, keep the engine, verify …"),
-            ("F1", "this page"),
-            ("Ctrl+Q, twice Ctrl+C", "quit"),
-        ),
-    ),
-)
-COLUMN = 22
+"""What no binding of ours does, by section."""
 
 
 class KeysScreen(ModalScreen[None]):
@@ -80,22 +90,68 @@ class KeysScreen(ModalScreen[None]):
 
     CSS_PATH = "keys.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f1,q,enter", "dismiss", "Back"),
+        Binding("escape,f1,q,enter", "dismiss", _("Back"), id="keys.back"),
     ]
 
     def __init__(self, engine_first: bool = False) -> None:
         """`engine_first` begins with the keys of the engine screen."""
         super().__init__()
-        self._sections = (ENGINE_SCREEN, *KEYS) if engine_first else KEYS
+        self._first = "engine" if engine_first else ""
+        self._page = VerticalScroll(id="page")
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(id="page"):
-            for title, keys in self._sections:
-                yield Static(title, classes="title")
-                rows = [
-                    Content.assemble((f"{key:<{COLUMN}}", "$accent"), what) for key, what in keys
-                ]
-                yield Static(Content("\n").join(rows), classes="keys")
+        yield self._page
 
-    def on_mount(self) -> None:
-        self.query_one("#page").focus()
+    async def on_mount(self) -> None:
+        self._page.focus()
+        bindings = await asyncio.to_thread(keymap.every_binding)
+        self.set_class(self.app.size.width >= WIDE, "-wide")
+        for section, title in _sections(bindings.values(), self._first):
+            rows = _rows(section, bindings.values(), self.app.size.width >= WIDE)
+            await self._page.mount(
+                Static(title, classes="title"),
+                Static(Content("\n").join(rows), classes="keys"),
+            )
+
+
+def _sections(bindings: Iterable[Bound], first: str) -> list[tuple[str, str]]:
+    """The sections that have bindings, in the order of the page, each with its title."""
+    there = {each.section for each in bindings} - HIDDEN
+    ordered = [each for each in SECTIONS if each in there]
+    ordered += sorted(there - SECTIONS.keys())
+    if first in ordered:
+        ordered.remove(first)
+        ordered.insert(0, first)
+    return [(each, SECTIONS.get(each, each.capitalize())) for each in ordered]
+
+
+def _rows(section: str, bindings: Iterable[Bound], with_ids: bool) -> list[Content]:
+    """What the section's keys do, those that do the same in one row."""
+    same: dict[str, list[Bound]] = {}
+    for each in bindings:
+        if each.section == section:
+            same.setdefault(WHAT.get(each.id, each.description), []).append(each)
+    rows = [
+        (", ".join(key for each in group for key in _keys(each)), what, group[0].id)
+        for what, group in same.items()
+    ]
+    rows += [(keys, what, "") for where, keys, what in FIXED if where == section]
+    return [
+        Content.assemble(
+            (f"{_cut(keys):<{COLUMN}}", "$accent"),
+            what,
+            *([(" " * max(2, TEXT - cell_len(what)) + name, "$muted")] if with_ids else []),
+        )
+        for keys, what, name in rows
+    ]
+
+
+def _keys(bound: Bound) -> list[str]:
+    return [keymap.display(each) for each in keymap.keys(bound.id)]
+
+
+def _cut(keys: str) -> str:
+    """As many of the keys as the column holds."""
+    while len(keys) >= COLUMN and ", " in keys:
+        keys = keys.rpartition(", ")[0]
+    return keys
