@@ -66,6 +66,11 @@ class Server:
         answer.raise_for_status()
         return answer.json()
 
+    def head(self) -> dict:
+        """What the plugin saw of the head."""
+        info = httpx.get(f"{self.url}/server_info", timeout=60).json()
+        return info["internal_states"][0]["ling_chat"]["head"]
+
     def sentence(self) -> str:
         """The plugin's sentence in the log."""
         lines = self.log.read_text(errors="replace").splitlines()
