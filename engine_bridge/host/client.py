@@ -21,6 +21,8 @@ CONNECT_POLL_S = 0.03
 GREETING_S = 10.0
 """A host that is this late hangs, or was suspended: it has nothing to do but answer."""
 LINE_LIMIT = 4_000_000
+HOST_LOG_BYTES = 1_000_000
+"""A host's log of more than this is set aside, and the one before it dropped."""
 
 
 class HostedEngine:
@@ -224,8 +226,11 @@ def _cannot_write() -> UnavailableError:
 
 def _spawn_host() -> "subprocess.Popen[bytes]":
     """Start a host that outlives us, with its output in a log."""
+    log = paths.log_dir() / "host.log"
     try:
-        output = open(paths.log_dir() / "host.log", "ab")  # noqa: SIM115
+        if log.exists() and log.stat().st_size > HOST_LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+        output = log.open("ab")
     except OSError as error:
         raise _cannot_write() from error
     with output:

@@ -265,3 +265,18 @@ async def test_a_line_that_comes_in_many_pieces_is_joined_once():
 
     lines = await asyncio.wait_for(anext(sse._lines(pieces())), 5)
     assert len(lines) == 5000 * 4096 + 1
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        pytest.param(b"data: " + b"x" * 9_000, id="one line"),
+        pytest.param(b": ping\n" * 2_000, id="many lines"),
+    ],
+)
+async def test_an_event_without_an_end_fills_no_memory(endless, monkeypatch):
+    monkeypatch.setattr("engine_bridge.chat.sse.MAX_EVENT_BYTES", 8_000)
+    with pytest.raises(StreamBroken, match="without an end"):
+        await answer(chunk(content="Hi"), endless)
+    many = [chunk(content="word ") for _ in range(500)]
+    assert text_of(await answer(*many, STOP)) == "word " * 500

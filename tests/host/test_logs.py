@@ -1,6 +1,7 @@
 """The engine's log: lines however they end, no secrets, bounded in size."""
 
-from engine_bridge.host import logs
+from engine_bridge import paths
+from engine_bridge.host import client, logs
 from engine_bridge.host.logs import EngineLog
 
 
@@ -36,3 +37,12 @@ def test_the_file_is_rotated(tmp_path, monkeypatch):
     assert len(kept) == logs.KEPT_FILES + 1
     assert sum(path.stat().st_size for path in kept) < 2_000 * (logs.KEPT_FILES + 2)
     assert log.tail[-1] == "line 999"
+
+
+def test_a_hosts_own_log_is_set_aside_when_it_has_grown(home, monkeypatch):
+    monkeypatch.setattr(client, "HOST_LOG_BYTES", 100)
+    log = paths.log_dir() / "host.log"
+    log.write_bytes(b"old " * 100)
+    client._spawn_host().wait(30)  # nobody takes a lease: it leaves by itself
+    assert log.with_suffix(".log.1").read_bytes() == b"old " * 100
+    assert log.stat().st_size < 400
