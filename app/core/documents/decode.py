@@ -13,9 +13,6 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _BINARY = (
-    (b"%PDF", "a PDF"),
-    (b"PK\x03\x04", "a ZIP archive or an Office file"),
-    (b"\xd0\xcf\x11\xe0", "an old Office file"),
     (b"\x89PNG", "an image"),
     (b"\xff\xd8\xff", "an image"),
     (b"GIF8", "an image"),
@@ -55,7 +52,7 @@ def decode(data: bytes, title: str) -> tuple[str, str]:
     if kind is None and (found := _detect(data)):
         return found
     raise UsageError(
-        f"{title} is {kind or 'text in an unknown encoding'}, which is not supported yet.",
+        f"{title} is {kind or 'text in an unknown encoding'}, which cannot be read.",
         "Save it as plain text and attach that.",
     )
 

@@ -1,30 +1,70 @@
-"""Text files, standard input and pastes: read once, decoded, known by the hash of their bytes."""
+"""Files and bytes become documents: plain text is decoded here, the rest parsed in a worker."""
 
+import contextlib
 import hashlib
+import stat
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from app.core.documents.decode import decode
 from app.core.documents.document import Document
+from app.core.documents.formats.extracted import clean
+from app.core.documents.limits import MAX_BYTES, MAX_FILE_BYTES
+from app.core.documents.names import needs_worker
+from app.core.documents.progress import Report, unheard
+from app.core.documents.reader import Reader
 from engine_bridge.errors import BridgeError, UsageError
 
-MAX_BYTES = 64 * 1024 * 1024
-"""More text than any context holds (262,144 tokens are about 1 MB)."""
+_HEAD = 4096
+_PIECE = 1 << 18
+"""Characters cleaned at a time: no thread keeps the others waiting for long."""
 
 
-def read_document(path: str | Path) -> Document:
-    """Read a text file.
+def document_from_bytes(
+    data: bytes, title: str, report: Report = unheard, reader: Reader | None = None
+) -> Document:
+    """A document from bytes, such as standard input's. Raises as `read_document`."""
+    if not data.strip():
+        raise UsageError(f"{title} is empty.", "Give a file with text in it.")
+    if needs_worker(data[:_HEAD], title):
+        with one_reader(reader) as parser, tempfile.NamedTemporaryFile() as file:
+            file.write(data)
+            file.flush()
+            return parser.read(Path(file.name), title, report)
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{title} is larger than 64 MB.", "Give the part that matters.")
+    text, encoding = decode(data, title)
+    text = "".join(_cleaned(text))
+    if not text.strip():
+        raise UsageError(f"{title} is empty.", "Give a file with text in it.")
+    return Document(title, text, encoding, hashlib.sha256(data).hexdigest(), len(text))
 
-    Raises UsageError with a cure when it is missing, a directory, empty or no text, and
-    BridgeError when it cannot be read.
-    """
-    path = Path(path).expanduser()
+
+@contextlib.contextmanager
+def one_reader(reader: Reader | None) -> Iterator[Reader]:
+    """The reader that is given, or one that ends with the block."""
+    if reader is not None:
+        yield reader
+    else:
+        with Reader() as fresh:
+            yield fresh
+
+
+def read_file(path: Path, report: Report, reader: Reader) -> Document:
+    """A document from a file. Raises as `read_document`."""
+    title = clean(path.name).replace("\n", " ")
     try:
-        if path.is_dir():
-            raise UsageError(f"{path} is a directory.", "Give a text file.")
-        if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path} is larger than 64 MB.", "Give the part that matters.")
+        status = path.stat()
+        if status.st_size > MAX_FILE_BYTES:
+            raise UsageError(f"{path} is larger than 512 MB.", "Give the part that matters.")
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)  # a device or a pipe has no size, and maybe no end
+            head = file.read(_HEAD)
+            if stat.S_ISREG(status.st_mode) and needs_worker(head, title):
+                return reader.read(path, title, report)
+            if status.st_size > MAX_BYTES:
+                raise UsageError(f"{path} is larger than 64 MB.", "Give the part that matters.")
+            data = head + file.read(MAX_BYTES + 1)  # a device or a pipe has no size and no end
     except FileNotFoundError as error:
         raise UsageError(f"There is no file {path}.", "Check the path.") from error
     except PermissionError as error:
@@ -34,17 +74,13 @@ def read_document(path: str | Path) -> Document:
         raise BridgeError(
             f"{path} cannot be read ({why}).", "Check the disk and the path."
         ) from error
-    return document_from_bytes(data, path.name)
+    return document_from_bytes(data, title, report, reader)
 
 
-def document_from_bytes(data: bytes, title: str) -> Document:
-    """A document from bytes, such as standard input's. Raises UsageError as `read_document`."""
-    if not data.strip():
-        raise UsageError(f"{title} is empty.", "Give a file with text in it.")
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"{title} is larger than 64 MB.", "Give the part that matters.")
-    text, encoding = decode(data, title)
-    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
-    if not text.strip():
-        raise UsageError(f"{title} is empty.", "Give a file with text in it.")
-    return Document(title, text, encoding, hashlib.sha256(data).hexdigest(), len(text))
+def _cleaned(text: str) -> Iterator[str]:
+    """The text without control sequences, piece by piece, each cut after a line."""
+    done = 0
+    while done < len(text):
+        end = text.find("\n", done + _PIECE) + 1 or len(text)
+        yield clean(text[done:end])
+        done = end

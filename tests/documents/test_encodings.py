@@ -66,8 +66,6 @@ def test_line_ends_are_unified_and_nul_bytes_of_utf16_text_do_not_survive():
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        (b"%PDF-1.7\n%\xe2\xe3", "a PDF"),
-        (b"PK\x03\x04abc", "an Office file"),
         (b"\x89PNG\r\n\x1a\n\0\0", "an image"),
         (b"\xff\xd8\xff\xe0\0\x10JFIF", "an image"),
         (b"GGUF\x03\0\0\0", "a model file"),
@@ -77,7 +75,7 @@ def test_line_ends_are_unified_and_nul_bytes_of_utf16_text_do_not_survive():
 )
 def test_binary_file_is_named_with_a_cure(data, kind, tmp_path):
     (tmp_path / "thing").write_bytes(data)
-    with pytest.raises(UsageError, match=f"thing is .*{kind}.*not supported yet") as told:
+    with pytest.raises(UsageError, match=f"thing is .*{kind}.*cannot be read") as told:
         read_document(tmp_path / "thing")
     assert "plain text" in told.value.cure
 
@@ -89,9 +87,7 @@ def test_empty_file_is_refused(data, tmp_path):
         read_document(tmp_path / "empty.txt")
 
 
-def test_directory_and_missing_file_are_told_apart(tmp_path):
-    with pytest.raises(UsageError, match="is a directory"):
-        read_document(tmp_path)
+def test_missing_file_and_impossible_name_are_told_apart(tmp_path):
     with pytest.raises(UsageError, match="There is no file"):
         read_document(tmp_path / "missing")
     with pytest.raises(BridgeError, match="cannot be read"):
