@@ -1,28 +1,30 @@
 """Ways to compute the LM head's logits, side by side on one GPU: time and error.
 
-    bench_head.py OUT.json [--quick]
+    bench_head.py OUT.json
 
-Times are of one call inside a captured CUDA graph of twenty, the way serving runs them; medians.
-Errors are ||out - ref|| / ||ref|| against float64 of the BF16 head, on 32,768 of its rows. Every
-way must be capturable, and a replay must give what an eager call gives, bit for bit.
+"ours" is the finished path: the shapes that `tune` chose on this GPU, by the number of rows. Times
+are of one call inside a captured CUDA graph of twenty, the way serving runs them; medians. Errors
+are ||out - ref|| / ||ref|| against float64 of the BF16 head, on 32,768 of its rows. Every way must
+be capturable, and a replay must give what an eager call gives, bit for bit.
 """
 
 import argparse
-import itertools
 import json
 import statistics
 import sys
+import time
 import traceback
+from functools import partial
 from pathlib import Path
 
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from engine_bridge.sglang_plugin import clamp, head_kernels
-from engine_bridge.sglang_plugin.head_kernels import Shape
 
 VOCAB, HIDDEN = 157_184, 2_560
 CALLS, REPLAYS = 20, 15
+FEW, MANY = (1, 2, 3, 4, 8, 16), (64, 1024)
 PROBE = slice(0, 32_768)
 
 
@@ -122,39 +124,18 @@ def humming(world, kind="float8e4m3"):
     return lambda x: layer(x, compute_config=compute, tuning_config=tuning)
 
 
-def one_row_shapes(quick):
-    grid = itertools.product((1, 2, 4, 8, 16), (512, 1024, 4096), (1, 2, 4, 8, 16))
-    shapes = [Shape(*each) for each in grid if 16 <= each[0] * each[1] / (32 * each[2]) <= 64]
-    return shapes[::8] if quick else shapes
+def every_shape(world):
+    """Each shape that `tune` may choose, on as many rows as it is meant for."""
+    found = {}
+    for together, shapes in head_kernels.WAYS.items():
+        for shape in shapes:
+            call = partial(run_as, world, together, shape)
+            found[f"{together} rows, {shape}"] = measure(world, call, together)
+    return found
 
 
-def any_rows_shapes(quick):
-    grid = itertools.product((32, 64, 128), (128, 256), (4, 8), (3, 4, 5))
-    shapes = [
-        Shape(*each)
-        for each in grid
-        if 32 <= each[0] * each[1] / (32 * each[2]) <= 128
-        and 12_000 <= (each[0] + 32) * each[1] * (each[3] - 1) <= 100_000
-    ]
-    return shapes[::8] if quick else shapes
-
-
-def search(world, rows, calls):
-    """Every way of `calls` by its time, fastest first."""
-    found = []
-    x = world.activations(rows)
-    for name, call in calls:
-        seen = measure(world, call, rows, x)
-        found.append({"shape": name} | seen)
-    return sorted(found, key=lambda each: each.get("ms", 1e9))
-
-
-def of_one(world, shape):
-    return lambda x: head_kernels.one_row(x, world.weight, world.scales, shape)
-
-
-def of_any(world, together, shape):
-    return lambda x: head_kernels.any_rows(x, world.weight, world.scales, together, shape)
+def run_as(world, together, shape, x):
+    return head_kernels.run(x, world.weight, world.scales, together, shape)
 
 
 def clamp_facts():
@@ -196,17 +177,20 @@ def table(report):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
-    parser.add_argument("--quick", action="store_true", help="an eighth of the shapes")
     options = parser.parse_args()
     world = World()
-    head_kernels.compile_all(world.weight, world.scales, torch.bfloat16)
+    began = time.perf_counter()
+    shapes = head_kernels.tune(world.weight, world.scales, torch.bfloat16)
     report = {
         "gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
-        "capability": torch.cuda.get_device_capability(), "ways": {}, "search": {},
+        "capability": torch.cuda.get_device_capability(), "ways": {},
+        "tune_s": round(time.perf_counter() - began, 2),
+        "chosen": {rows: str(shape) for rows, shape in shapes.items()},
     }  # fmt: skip
+    print(f"{report['gpu']}: tuned in {report['tune_s']} s, kernels compiled: {report['chosen']}")
     ways = {
         "bf16": lambda: lambda x: x @ world.plain.T,
-        "ours": lambda: lambda x: head_kernels.logits(x, world.weight, world.scales),
+        "ours": lambda: lambda x: head_kernels.logits(x, world.weight, world.scales, shapes),
         "scaled_mm W8A8": lambda: scaled_mm(world),
         "humming FP8": lambda: humming(world),
         "humming INT6": lambda: humming(world, "uint6"),
@@ -218,36 +202,16 @@ def main():
             traceback.print_exc()
             report["ways"][name] = {1: {"failed": f"{type(error).__name__}: {str(error)[:300]}"}}
             continue
-        report["ways"][name] = {n: measure(world, call, n) for n in (1, 4, 16, 64, 1024)}
+        report["ways"][name] = {n: measure(world, call, n) for n in (*FEW, *MANY)}
     table(report)
+    report["shapes"] = every_shape(world)
+    for name, seen in report["shapes"].items():
+        print(f"   {name}: {seen.get('ms', seen.get('failed'))} ms")
     try:
         report["clamp"] = clamp_facts()
     except Exception as error:
         report["clamp"] = f"{type(error).__name__}: {str(error)[:300]}"
     print(json.dumps(report["clamp"]))
-    options.out.write_text(json.dumps(report, indent=1))
-
-    quick = options.quick
-    ones = [(str(shape), of_one(world, shape)) for shape in one_row_shapes(quick)]
-    few = [(str(shape), of_any(world, 16, shape)) for shape in any_rows_shapes(quick)]
-    report["search"]["one_row, 1 row"] = search(world, 1, ones)
-    report["search"]["any_rows(16), 4 rows"] = search(world, 4, few)
-    best = [each for each in few if each[0] in
-            {seen["shape"] for seen in report["search"]["any_rows(16), 4 rows"][:6]}]  # fmt: skip
-    report["search"]["any_rows(16), 1 row"] = search(world, 1, best)
-    report["search"]["any_rows(16), 16 rows"] = search(world, 16, best)
-    big = [Shape(128, 128, 8, 3), Shape(128, 64, 4, 3), Shape(128, 64, 8, 4), Shape(256, 64, 8, 3),
-           Shape(64, 128, 4, 4)]  # fmt: skip
-    for together, rows in ((64, 64), (128, 1024)):
-        calls = [(str(shape), of_any(world, together, shape)) for shape in big]
-        report["search"][f"any_rows({together}), {rows} rows"] = search(world, rows, calls)
-    for name, found in report["search"].items():
-        rows = int(name.split(", ")[1].split()[0])
-        bf16 = report["ways"]["bf16"][rows]["ms"]
-        print(f"-- {name}: {len(found)} shapes, BF16 {bf16} ms")
-        for seen in found[:5]:
-            ratio = f"{bf16 / seen['ms']:.2f} x" if "ms" in seen else "failed"
-            print(f"   {seen['shape']}  {seen.get('ms')} ms  {ratio}  error {seen.get('error')}")
     options.out.write_text(json.dumps(report, indent=1))
 
 
