@@ -178,13 +178,14 @@ def head_facts(target: Any, draft: Any) -> dict[str, Any] | None:
     weight = getattr(head, "weight", None)
     if weight is None:
         return None
-    scales = getattr(head, "weight_scale", None)
+    scales, method = getattr(head, "weight_scale", None), getattr(head, "quant_method", None)
     return {
         "dtype": str(weight.dtype).removeprefix("torch."),
-        "method": type(getattr(head, "quant_method", None)).__name__,
+        "method": type(method).__name__,
         "rows": weight.shape[0],
         "columns": weight.shape[1],
         "scales": None if scales is None else list(scales.shape),
+        "kernels": {rows: str(shape) for rows, shape in getattr(method, "shapes", {}).items()},
         "shared_with_draft": None if draft is None else draft.lm_head is head,
     }
 

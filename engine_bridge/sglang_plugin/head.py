@@ -1,5 +1,6 @@
 """The LM head in FP8, quantised when the engine loads it: half the bytes read for every token."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -20,6 +21,9 @@ class Fp8HeadMethod(QuantizeMethodBase):
     the whole head would, and logprobs and grammar masks see ordinary logits.
     """
 
+    shapes: Mapping[int, head_kernels.Shape] = head_kernels.FIRST
+    """The kernels' shapes by the number of rows, as tried on this GPU."""
+
     def create_weights(self, layer: Any, *args: Any, **attributes: Any) -> None:
         """Never called: the layer exists, with its BF16 weight, before the method is swapped."""
         raise NotImplementedError
@@ -34,7 +38,7 @@ class Fp8HeadMethod(QuantizeMethodBase):
         layer.weight.weight_loader = _refuse_new_weights
         layer.weight_scale = torch.nn.Parameter(scales, requires_grad=False)
         layer.weight_scale.weight_loader = _refuse_new_weights
-        head_kernels.compile_all(weight, scales, dtype)
+        self.shapes = head_kernels.tune(weight, scales, dtype)
 
     def restore_weights_before_loading(self, layer: Any) -> None:
         """SGLang asks before it loads other weights into a running engine."""
@@ -43,7 +47,7 @@ class Fp8HeadMethod(QuantizeMethodBase):
     def apply(self, layer: Any, x: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
         """Logits [..., vocabulary of this shard] of hidden states [..., hidden], dtype of `x`."""
         rows = x.reshape(-1, x.shape[-1]).contiguous()
-        logits = head_kernels.logits(rows, layer.weight, layer.weight_scale)
+        logits = head_kernels.logits(rows, layer.weight, layer.weight_scale, self.shapes)
         if bias is not None:
             logits = logits + bias
         return logits.view(*x.shape[:-1], logits.shape[-1])

@@ -23,15 +23,14 @@ def interpret():
     seen = {}
     for vocab, hidden in ((200, 272), (64, 128), (33, 80)):
         weight, scales = head_kernels.quantise(torch.randn(vocab, hidden))
-        for rows in (1, 2, 4, 17, 35):
+        for rows, together, shape in (
+            *((rows, 16, Shape(64, 64, 4, 2)) for rows in (1, 2, 4, 17, 35)),
+            *((rows, together, Shape(16, 128, 4)) for rows, together in ((1, 1), (2, 2), (3, 4))),
+        ):
             x = torch.randn(rows, hidden, dtype=torch.float16)
-            out = head_kernels.any_rows(x, weight, scales, 16, Shape(64, 64, 4, 2))
+            out = head_kernels.run(x, weight, scales, together, shape)
             tiles = head_kernels.by_tiles(x, weight, scales)
-            seen[f"any_rows {rows}x{vocab}x{hidden}"] = difference(out, tiles)
-        x = torch.randn(1, hidden, dtype=torch.float16)
-        out = head_kernels.one_row(x, weight, scales, Shape(16, 128, 4))
-        tiles = head_kernels.by_tiles(x, weight, scales)
-        seen[f"one_row {vocab}x{hidden}"] = difference(out, tiles)
+            seen[f"{rows}x{vocab}x{hidden} {shape}"] = difference(out, tiles)
     x = torch.randn(7, 2 * 200) * 6
     out, tiles = torch.empty(7, 200), torch.empty(7, 200)
     clamp._clamped_swiglu[(7, 1)](x, out, 200, 4.0, 256)
@@ -66,18 +65,17 @@ def compile_for(capability):
         target = GPUTarget("cuda", capability, 32)
         return triton.compile(source, target=target, options={"num_warps": warps}).metadata.shared
 
-    one = head_kernels.ONE_ROW
-    seen = {
-        "one_row": shared(
-            head_kernels._one_row, one.warps, hidden=2560, VOCAB=one.vocab, HIDDEN=one.hidden
-        ),
-        "clamp": shared(clamp._clamped_swiglu, 4, BLOCK=clamp.BLOCK),
-    }
-    for rows, shape in head_kernels.ROWS.items():
-        seen[f"any_rows {rows}"] = shared(
-            head_kernels._any_rows, shape.warps, ROWS=rows, VOCAB=shape.vocab,
-            HIDDEN=shape.hidden, STAGES=shape.stages,
-        )  # fmt: skip
+    seen = {"clamp": shared(clamp._clamped_swiglu, 4, BLOCK=clamp.BLOCK)}
+    for rows, shapes in head_kernels.WAYS.items():
+        for shape in shapes:
+            cut = {"VOCAB": shape.vocab, "HIDDEN": shape.hidden}
+            if shape.stages:
+                kernel = head_kernels._any_rows
+                cut |= {"ROWS": max(rows, 16), "STAGES": shape.stages}
+            else:
+                kernel = head_kernels._few_rows
+                cut |= {"ROWS": rows, "hidden": 2560}
+            seen[f"{rows} {shape}"] = shared(kernel, shape.warps, **cut)
     return seen
 
 

@@ -23,7 +23,7 @@ def test_the_kernels_compute_what_plain_torch_does_on_odd_sizes_too(
     sglang_python, sglang_environment
 ):
     seen = run(sglang_python, sglang_environment, "interpret", TRITON_INTERPRET="1")
-    assert len(seen) == 3 * 6 + 1
+    assert len(seen) == 3 * 8 + 1
     assert max(seen.values()) < 1e-3
 
 
@@ -32,5 +32,5 @@ def test_the_kernels_compile_for_an_h200_and_fit_a_spark(
 ):
     seen = run(sglang_python, sglang_environment, "compile", TRITON_CACHE_DIR=str(tmp_path))
     for capability, kernels in seen.items():
-        assert len(kernels) >= 4
+        assert len(kernels) > 10
         assert max(kernels.values()) <= SHARED_MEMORY[capability], kernels
