@@ -1,6 +1,5 @@
 """The LM head in FP8, quantised when the engine loads it: half the bytes read for every token."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -21,8 +20,9 @@ class Fp8HeadMethod(QuantizeMethodBase):
     the whole head would, and logprobs and grammar masks see ordinary logits.
     """
 
-    shapes: Mapping[int, head_kernels.Shape] = head_kernels.FIRST
-    """The kernels' shapes by the number of rows, as tried on this GPU."""
+    def __init__(self) -> None:
+        self.shapes: dict[int, head_kernels.Shape] = {}
+        """The kernels' shapes by the number of rows, as tried on this GPU; none without kernels."""
 
     def create_weights(self, layer: Any, *args: Any, **attributes: Any) -> None:
         """Never called: the layer exists, with its BF16 weight, before the method is swapped."""

@@ -119,7 +119,7 @@ def test_the_evidence_tells_what_really_runs(inside):
     assert found["experts"]["draft"] == {"layers": 1, "humming": 0, "backends": {"triton": 1}}
     assert found["head"] == {
         "dtype": "float8_e4m3fn", "method": "Fp8HeadMethod", "rows": 512, "columns": 128,
-        "scales": [512], "shared_with_draft": True,
+        "scales": [512], "kernels": {}, "shared_with_draft": True,
     }  # fmt: skip
     assert found["clamp"]["expected_layers"] == [4, 5]
     assert found["speculation"] == {
