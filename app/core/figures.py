@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from app.core.i18n import _
+
 if TYPE_CHECKING:
     from engine_bridge.chat.events import Timings
     from engine_bridge.contract import Effect
@@ -61,6 +63,17 @@ def cached_share(timings: "Timings") -> int | None:
     if timings.cached_tokens is None or not timings.prompt_tokens:
         return None
     return round(100 * timings.cached_tokens / timings.prompt_tokens)
+
+
+def accepted_drafts(timings: "Timings") -> str:
+    """How many drafts the rounds accepted, as shares; nothing where that is not told."""
+    rounds = sum(timings.accept_histogram)
+    if not rounds:
+        return ""
+    shares = ", ".join(
+        f"{drafts}: {each / rounds:.0%}" for drafts, each in enumerate(timings.accept_histogram)
+    )
+    return _("{shares} of {rounds} rounds").format(shares=shares, rounds=f"{rounds:,}")
 
 
 def reply_line(timings: "Timings", dot: str = "·") -> str:

@@ -43,6 +43,8 @@ class Timings:
     accept_length: float | None = None
     drafted_tokens: int | None = None
     accepted_tokens: int | None = None
+    accept_histogram: tuple[int, ...] = ()
+    """How many verification rounds accepted 0, 1, 2 … drafts; empty where that is not told."""
     by_engine: bool = False
     """True where token counts and rates are the engine's own, False where this client counted."""
 

@@ -1,6 +1,7 @@
 """Figures of one answer: the engine's own words where it gives them, else this client's clock."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -68,11 +69,13 @@ def sglang_figures(chunk: Chunk) -> dict[str, Any]:
     drafts = _section(chunk, "sglext", "spec_tokens_details")
     if not drafts.get("spec_num_proposed_drafts"):
         return {}
+    rounds = chunk["sglext"]["spec_tokens_details"].get("spec_correct_drafts_histogram")
+    told = isinstance(rounds, list) and all(_is_figure(each) for each in rounds)
     return _known(
         accept_length=drafts.get("spec_accept_length"),
         drafted_tokens=drafts.get("spec_num_proposed_drafts"),
         accepted_tokens=drafts.get("spec_num_correct_drafts"),
-    )
+    ) | ({"accept_histogram": tuple(map(int, rounds))} if told else {})
 
 
 _READERS = (usage_figures, llama_figures, sglang_figures)
@@ -106,6 +109,7 @@ class Meter:
         self._pieces = 0
         self._tokens_at_first = 0
         self._growths = 0
+        self._accepted: Counter[int] = Counter()
         self._engine: dict[str, Any] = {}
 
     def read(self, chunk: Chunk) -> bool:
@@ -114,6 +118,8 @@ class Meter:
         for reader in _READERS:
             self._engine |= reader(chunk)
         grown: int = self._engine.get("completion_tokens", 0) - before
+        if grown > 0 and self._growths:  # the first is the prefill's own token, no round
+            self._accepted[grown - 1] += 1
         self._growths += grown > 0
         return grown > 0
 
@@ -137,6 +143,7 @@ class Meter:
             ttft_s=ttft,
             decode_tokens_per_s=self._decode_rate(),
             accept_length=None if final else self._live_accept_length(),
+            accept_histogram=() if final else self._live_histogram(),
             by_engine="completion_tokens" in self._engine,
         )
         timings = replace(timings, **self._engine)
@@ -151,6 +158,13 @@ class Meter:
         return tokens / seconds if seconds > 0 and tokens > 0 else None
 
     def _live_accept_length(self) -> float | None:
-        """Tokens a round; the first growth is the prefill's own token, no round."""
         rounds = self._growths - 1
         return self._tokens() / rounds if self._rounds_in_usage and rounds > 0 else None
+
+    def _live_histogram(self) -> tuple[int, ...]:
+        """A round yields one token beside the drafts that it accepts."""
+        if not self._rounds_in_usage:
+            return ()
+        return tuple(
+            self._accepted[drafts] for drafts in range(max(self._accepted, default=-1) + 1)
+        )

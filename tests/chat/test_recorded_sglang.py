@@ -48,6 +48,16 @@ async def test_replay_gives_the_engines_own_figures():
     assert timings.completion_tokens == 96
     assert (timings.drafted_tokens, timings.accepted_tokens) == (105, 62)
     assert timings.accept_length == pytest.approx(2.742857142857143)
+    assert timings.accept_histogram == (0, 8, 27)
+
+
+async def test_replay_counts_the_rounds_live_by_the_drafts_they_accepted(monkeypatch):
+    monkeypatch.setattr("engine_bridge.chat.client.PROGRESS_INTERVAL_S", 0)
+    events = await replay(recorded("chat_warm.sse"))
+    live = [e.timings.accept_histogram for e in events if isinstance(e, Progress)]
+    assert live[0] == ()
+    # The engine counts the last round whole, the stream only what of it was still wanted.
+    assert live[-1] == (1, 8, 26)
 
 
 async def test_replay_shows_the_accept_length_live_from_the_growth_of_usage(monkeypatch):

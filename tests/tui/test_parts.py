@@ -11,6 +11,7 @@ from textual.color import Color
 from app.core import figures
 from app.tui import clipboard, themes
 from app.tui.glyphs import ASCII, UNICODE, can_show
+from app.tui.panel.cards import SpeedCard
 from app.tui.panel.gauges import meter, sparkline
 from app.tui.panel.live import Live
 from app.tui.panel.words import steps
@@ -101,6 +102,16 @@ def test_live_figures_follow_a_reply() -> None:
     assert live.tokens_per_s == 8.0
     assert live.step_ms == 250.0
     assert live.context_used == 1030
+
+
+def test_rounds_are_shown_by_the_drafts_they_accepted() -> None:
+    live = Live()
+    assert str(SpeedCard(live).rows(36)[2]) == "step – × accept –"
+    last = Timings(decode_tokens_per_s=100.0, accept_length=2.74, accept_histogram=(0, 8, 27))
+    live.end(last)
+    assert str(SpeedCard(live).rows(36)[2]) == "step 27.4 ms × accept 2.74 ▁▃█"
+    assert figures.accepted_drafts(last) == "0: 0%, 1: 23%, 2: 77% of 35 rounds"
+    assert figures.accepted_drafts(Timings()) == ""
 
 
 def test_steps_tell_how_long_each_took() -> None:

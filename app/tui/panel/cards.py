@@ -49,11 +49,14 @@ class SpeedCard(Rows):
 
     def _step(self) -> Content:
         step, accept = self._live.step_ms, self._live.timings.accept_length
+        rounds = self._live.timings.accept_histogram
         return Content.assemble(
             ("step ", "$muted"),
             NOTHING if step is None else f"{step:.{1 if step < 99.95 else 0}f} ms",
             (f" {self._glyphs.times} accept ", "$muted"),
-            NOTHING if accept is None else f"{accept:.2f}",
+            NOTHING if accept is None else f"{accept:.2f} ",
+            # Rounds that accepted 0, 1, 2 … drafts.
+            sparkline(rounds, len(rounds), self._glyphs),
         )
 
     def _first_token(self) -> Content:

@@ -126,6 +126,8 @@ class EngineScreen(Screen[None]):
             rows += hanging(Content.assemble((one_line(text), "$warning")), width)
         for label, value in _known(status):
             rows += labelled(label, one_line(value), width)
+        if drafts := figures.accepted_drafts(self.app.live.timings):
+            rows += labelled("drafts kept", drafts, width)
         if gpu := gpu_facts(status, glyphs):
             rows += labelled("GPU", gpu, width)
         return rows
