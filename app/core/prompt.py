@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from app.core.documents import Document
+from app.core.documents.places import files
 
 MARK_EVERY = 1_200
 """Characters (some 300 tokens) after which the next line gets a mark: 2% more tokens."""
@@ -11,7 +12,7 @@ MARK_EVERY_PAGED = 6_000
 
 _CITE = (
     "Marks such as [p.3] or [l.40] tell the page or line where the text after them starts. "
-    "Cite what you use like [{title} {mark}].\n\n"
+    "Cite what you use like [{place}].\n\n"
 )
 
 
@@ -20,18 +21,18 @@ def documents_prompt(documents: Iterable[Document]) -> str:
 
     What a document becomes depends on nothing but itself, so a later one changes no prefix.
     """
-    text, example = "", ""
+    pieces, example = [], ""
     for document in documents:
-        text += document_prompt(document)
-        if not example and (mark := next(_marks(document), None)):
-            example = _CITE.format(title=_title(document), mark=mark[1])
-    return text + example
+        pieces.append(document_prompt(document))
+        example = example or _example(document)
+    return "".join(pieces) + (_CITE.format(place=example) if example else "")
 
 
 def document_prompt(document: Document) -> str:
     """The document between tags, with a mark where each page starts and every so many lines.
 
-    A short text without pages has no marks.
+    A short text without pages has no marks. In a folder each file starts with its name, and
+    lines are counted within it.
     """
     pieces, done = [], 0
     for offset, mark in _marks(document):
@@ -45,19 +46,33 @@ def _title(document: Document) -> str:
     return document.title.replace('"', "'")
 
 
+def _example(document: Document) -> str:
+    """How a place in the document is cited; empty where it has no marks."""
+    mark = next(_marks(document), None)
+    if mark is None:
+        return ""
+    names = files(document)
+    return f"{next(iter(names))} l.40" if names else f"{_title(document)} {mark[1]}"
+
+
 def _marks(document: Document) -> Iterator[tuple[int, str]]:
     """Offsets in the text where a mark stands, with the mark: p.3 or l.40."""
-    text, pages = document.text, document.pages
-    every = MARK_EVERY_PAGED if pages else MARK_EVERY
-    end = len(text.rstrip())
-    line, counted, last, page = 1, 0, 0, 0
+    text, end = document.text, len(document.text.rstrip())
+    folder = document.kind == "folder"
+    every = MARK_EVERY if folder or not document.pages else MARK_EVERY_PAGED
+    line, counted, last = 1, 0, 0
+    pages = iter((*document.pages, end + 1))
+    page, number = next(pages), 0
     while True:
-        due = text.find("\n", last + every - 1) + 1
-        if page < len(pages) and (not due or pages[page] <= due):
-            last = pages[page]
-            page += 1
-            yield last, f"p.{page}"
-        elif due and due < end:
+        due = text.find("\n", last + every - 1) + 1 or end
+        if page <= min(due, end):
+            last, number = page, number + 1
+            if folder:
+                line, counted = 0, page
+            else:
+                yield page, f"p.{number}"
+            page = next(pages)
+        elif due < end:
             line += text.count("\n", counted, due)
             counted = last = due
             yield due, f"l.{line}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from app.core.documents.decode import decode
 from app.core.documents.document import Document
 from app.core.documents.names import needs_worker
+from app.core.documents.places import FILE_MARK
 from app.core.documents.progress import Progress, Report, unheard
 from app.core.documents.read import document_from_bytes, one_reader, read_file
 from app.core.documents.reader import Reader
@@ -103,7 +104,8 @@ def read_folder(
             except BridgeError:
                 failed.append(entry.path)
             else:
-                piece = f"{file_mark(entry.path)}\n{document.text.rstrip()}\n\n"
+                mark = FILE_MARK.format(path=" ".join(entry.path.split()))
+                piece = f"{mark}\n{document.text.rstrip()}\n\n"
                 pages.append(length)
                 pieces.append(piece)
                 length += len(piece)
@@ -122,11 +124,6 @@ def read_folder(
         pages=tuple(pages),
         note=_note(preview, failed),
     )
-
-
-def file_mark(path: str) -> str:
-    """The line with which a file starts in a folder's document."""
-    return f"=== {' '.join(path.split())} ==="
 
 
 def _read(preview: FolderPreview, entry: Entry, reader: Reader) -> Document:
