@@ -15,6 +15,7 @@ ratios within one visit mean anything.
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -309,8 +310,9 @@ def _median(answers: list[dict[str, float]]) -> float:
 
 
 def _attention(seen: dict[str, Any]) -> str:
-    """What SGLang resolved; what was asked for where it never came to that."""
-    return str(seen.get("inside", {}).get("attention_backend") or seen["attention"] or "profile's")
+    """The backend that SGLang was started with; of two such flags it takes the last."""
+    words = seen.get("command", [])
+    return str(dict(itertools.pairwise(words)).get("--attention-backend", "–"))
 
 
 async def main() -> None:
