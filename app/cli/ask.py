@@ -9,6 +9,8 @@ import click
 from app.cli.options import engine_options
 
 if TYPE_CHECKING:
+    from app.cli.documents import Attaching
+    from app.core.citations import Sources
     from app.core.conversation import Conversation, Turn
     from engine_bridge.contract import EngineSpec
 
@@ -18,7 +20,12 @@ PATIENT_STDIN_S = 2.0
 @click.command()
 @click.argument("prompt", required=False)
 @click.option(
-    "-f", "--file", "files", multiple=True, metavar="FILE", type=click.Path(), help="A document."
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="A document: a file, a folder, or the address of a page.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object with text and figures.")
 @engine_options
@@ -51,9 +58,9 @@ def ask(
     """
     import asyncio
 
+    from app.cli.documents import Attaching
     from app.core import settings
     from app.core.conversation import Conversation, Parameters
-    from app.core.documents import read_document
     from app.core.spec import wanted
 
     spec = wanted(settings.load(), engine, model, url, context)
@@ -66,9 +73,10 @@ def ask(
             thinking=False if no_thinking else None,
         ),
     )
-    for file in files:
-        conversation.attach(read_document(file))
-    question = _question(prompt, conversation)
+    with Attaching(conversation, show=verbose or sys.stderr.isatty()) as attaching:
+        for file in files:
+            attaching.source(file)
+        question = _question(prompt, attaching)
     try:
         asyncio.run(_answer(question, conversation, spec, as_json, verbose))
     except BrokenPipeError:
@@ -76,9 +84,8 @@ def ask(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _question(prompt: str | None, conversation: "Conversation") -> str:
+def _question(prompt: str | None, attaching: "Attaching") -> str:
     """The prompt, with standard input as one more document or in the prompt's place."""
-    from app.core.documents import document_from_bytes
     from engine_bridge.errors import UsageError
 
     if prompt is not None and not prompt.strip():
@@ -90,10 +97,10 @@ def _question(prompt: str | None, conversation: "Conversation") -> str:
         )
     if not piped.strip():
         return prompt or ""
-    document = document_from_bytes(piped, "standard input")
+    document = attaching.piped(piped, "standard input")
     if prompt is None:
         return document.text
-    conversation.attach(document)
+    attaching.add(document)
     return prompt
 
 
@@ -137,6 +144,7 @@ async def _answer(
 ) -> None:
     from contextlib import aclosing
 
+    from app.cli.documents import doubts
     from app.cli.notes import Notes
     from app.cli.progress import StartProgress
     from engine_bridge.chat.failures import StreamBroken
@@ -157,9 +165,12 @@ async def _answer(
                         notes.take(event)
                         printer.take(event)
             except StreamBroken:
-                printer.end(conversation.turns[-1], as_json)
+                printer.end(conversation, as_json)
                 raise
-            printer.end(conversation.turns[-1], as_json)
+            sources = printer.end(conversation, as_json)
+        if show:
+            for doubt in doubts(sources):
+                click.echo(doubt, err=True)
     finally:
         await engine.close()
 
@@ -182,15 +193,21 @@ class _Printer:
         if isinstance(event, Text) and not self._quiet:
             self._write(self._plain.feed(event.text))
 
-    def end(self, answer: "Turn", as_json: bool) -> None:
+    def end(self, conversation: "Conversation", as_json: bool) -> "Sources":
+        """Finish the last answer's output; what it cites and quotes has been looked up."""
+        from app.cli import documents
+
+        sources = documents.check(conversation)
         if as_json:
             import json
 
-            self._write(json.dumps(as_object(answer)))
+            known = documents.as_object(sources) if conversation.documents else {}
+            self._write(json.dumps(as_object(conversation.turns[-1]) | known))
         else:
             self._write(self._plain.end())
         if self._last != "\n":
             self._write("\n")
+        return sources
 
     def _write(self, text: str) -> None:
         if text:

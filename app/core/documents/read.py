@@ -27,13 +27,13 @@ def document_from_bytes(
     """A document from bytes, such as standard input's. Raises as `read_document`."""
     if not data.strip():
         raise UsageError(f"{title} is empty.", "Give a file with text in it.")
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{title} is larger than 64 MB.", "Give the part that matters.")
     if needs_worker(data[:_HEAD], title):
         with one_reader(reader) as parser, tempfile.NamedTemporaryFile() as file:
             file.write(data)
             file.flush()
             return parser.read(Path(file.name), title, report)
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"{title} is larger than 64 MB.", "Give the part that matters.")
     text, encoding = decode(data, title)
     text = "".join(_cleaned(text))
     if not text.strip():
