@@ -2,64 +2,66 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Protocol
 
+from app.core import tree
 from app.core.documents import Document
+from app.core.i18n import _
 from app.core.prompt import documents_prompt
+from app.core.tree import Origin, Turn
 from engine_bridge.chat.events import (
     ChatRequest,
     Event,
     Finished,
     Message,
+    Parameters,
     Progress,
     Reasoning,
-    Role,
     Text,
     Timings,
 )
+from engine_bridge.contract import EngineStatus
 from engine_bridge.engine import Engine
 from engine_bridge.errors import BridgeError, UnavailableError, UsageError
 
+__all__ = ["Conversation", "Parameters", "Turn", "Watcher"]
+
 STOPPED = "stopped"
+GO_ON = "Go on exactly where your last message stops. Do not repeat anything of it."
 
 
-@dataclass(slots=True)
-class Turn:
-    """One message. An answer grows while it streams; until it ends `finish_reason` is empty."""
+class Watcher(Protocol):
+    """Told of each change at once, on the thread that makes it; must not block."""
 
-    role: Role
-    text: str = ""
-    reasoning: str = ""
-    timings: Timings | None = None
-    finish_reason: str = ""
-    """stop, length, stopped (by the user), or what the server said."""
-    broken: str = ""
-    """Why the answer is not complete, as one sentence; empty where it is."""
+    def added(self, turn: Turn) -> None: ...
+    def grew(self, turn: Turn) -> None: ...
+    def ended(self, turn: Turn) -> None: ...
+    def removed(self, turn: Turn) -> None: ...
+    def changed(self) -> None:
+        """Another branch, or other settings or documents."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """What is asked of the engine with each message. None leaves a setting to the engine."""
-
-    max_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    seed: int | None = None
-    stop: tuple[str, ...] = ()
-    thinking: bool | None = None
-
-
-@dataclass(slots=True)
+@dataclass
 class Conversation:
     """Turns, documents and settings: plain data, so that it can be stored as it is."""
 
     turns: list[Turn] = field(default_factory=list)
+    """The active branch, from the first question on. Stays the same list."""
     documents: list[Document] = field(default_factory=list)
     system: str = ""
     model: str = ""
     """The name to send; empty takes the engine's own."""
-    parameters: Parameters = Parameters()
+    parameters: Parameters = field(default_factory=Parameters)
+    preset: str = ""
+    """The name of the preset that system text and parameters came from; empty: none."""
+    others: list[Turn] = field(default_factory=list)
+    """The turns of all other branches."""
+
+    def __post_init__(self) -> None:
+        tree.chain(self.turns)
+        self.watcher: Watcher | None = None
 
     def attach(self, document: Document) -> bool:
         """Add a document after those already there, so that their cached prefix stays valid.
@@ -69,6 +71,7 @@ class Conversation:
         if any(document.sha256 == known.sha256 for known in self.documents):
             return False
         self.documents.append(document)
+        self.changed()
         return True
 
     def messages(self) -> tuple[Message, ...]:
@@ -96,19 +99,42 @@ class Conversation:
         return tuple(prompt)
 
     def request(self) -> ChatRequest:
-        p = self.parameters
-        return ChatRequest(
-            self.messages(),
-            p.max_tokens,
-            p.temperature,
-            p.top_p,
-            p.top_k,
-            p.seed,
-            p.stop,
-            p.thinking,
-        )
+        """What is sent for the active branch as it is."""
+        settings = {name: getattr(self.parameters, name) for name in Parameters.__slots__}
+        asked = next((turn for turn in reversed(self.turns) if turn.role == "user"), None)
+        if asked is not None and asked.thinking is not None:
+            settings["thinking"] = asked.thinking
+        return ChatRequest(self.messages(), **settings)
 
-    async def ask(self, text: str, engine: Engine) -> AsyncGenerator[Event, None]:
+    # Branches
+
+    def siblings(self, turn: Turn) -> list[Turn]:
+        """`turn` and the others in its place, oldest first: answers to the same question, or
+        versions of the same question."""
+        return tree.after([*self.turns, *self.others], turn.parent)
+
+    def switch(self, turn: Turn) -> None:
+        """Make the branch of `turn` the active one, to where it was last looked at."""
+        for before, following in pairwise(self.turns):
+            before.chosen = following.id
+        self._take(tree.path_through([*self.turns, *self.others], turn))
+        self.changed()
+
+    def clear(self) -> None:
+        """Forget all turns; documents and settings stay."""
+        self.turns.clear()
+        self.others.clear()
+
+    def changed(self) -> None:
+        """Tell the watcher that settings, documents or the active branch are other ones now."""
+        if self.watcher is not None:
+            self.watcher.changed()
+
+    # Asking
+
+    async def ask(
+        self, text: str, engine: Engine, *, thinking: bool | None = None
+    ) -> AsyncGenerator[Event, None]:
         """Append the question and its answer, and yield the answer's events as it grows.
 
         Waits for the engine to be ready. Closing this generator stops the engine's work and
@@ -116,71 +142,166 @@ class Conversation:
         question (nothing is appended), else what `engine_bridge.chat.client.stream` raises;
         the answer then carries the reason in `broken`.
         """
-        if not text.strip():
-            raise UsageError("There is no question.", "Type one, or give it as the prompt.")
-        self.turns.append(Turn("user", _storable(text)))
+        self._append(_question(text, thinking))
         async with aclosing(self._answer(engine)) as events:
             async for event in events:
                 yield event
 
-    async def regenerate(self, engine: Engine) -> AsyncGenerator[Event, None]:
-        """Ask the last question again; its answer is replaced. Otherwise as `ask`."""
-        if self.turns and self.turns[-1].role == "assistant":
-            self.turns.pop()
+    async def edit(
+        self, turn: Turn, text: str, engine: Engine, *, thinking: bool | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Ask `turn`, a question, in other words: a new branch beside it. Otherwise as `ask`."""
+        question = _question(text, turn.thinking if thinking is None else thinking)
+        self._leave(turn)
+        self._append(question)
+        async with aclosing(self._answer(engine)) as events:
+            async for event in events:
+                yield event
+
+    async def regenerate(
+        self, engine: Engine, turn: Turn | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Answer again, the last question or the one of the answer `turn`; the old answer stays
+        as a branch beside the new one, if it said anything. Otherwise as `ask`."""
+        if turn is None and self.turns and self.turns[-1].role == "assistant":
+            turn = self.turns[-1]
+        if turn is not None:
+            self._leave(turn)
         if not self.turns:
-            raise UsageError("There is no answer to make again.", "Ask something first.")
+            raise UsageError(_("There is no answer to make again."), _("Ask something first."))
         async with aclosing(self._answer(engine)) as events:
             async for event in events:
                 yield event
 
-    async def _answer(self, engine: Engine) -> AsyncGenerator[Event, None]:
+    async def go_on(self, engine: Engine) -> AsyncGenerator[Event, None]:
+        """Let the last answer, which was cut, grow on. Otherwise as `ask`.
+
+        The server is given the answer as the beginning of its own; one that cannot take that is
+        asked to go on, which the answer's `note` says.
+        """
+        answer = self.turns[-1] if self.turns else None
+        if answer is None or not answer.is_cut:
+            raise UsageError(
+                _("The last answer is complete, or has no text yet."), _("Ask again instead.")
+            )
+        async with aclosing(self._answer(engine, answer)) as events:
+            async for event in events:
+                yield event
+
+    async def _answer(
+        self, engine: Engine, unfinished: Turn | None = None
+    ) -> AsyncGenerator[Event, None]:
         from engine_bridge.chat.client import stream
         from engine_bridge.chat.flavour import flavour_of
         from engine_bridge.engine import wait_until_ready
 
         request = self.request()
-        answer = Turn("assistant")
-        self.turns.append(answer)
+        answer = unfinished or Turn("assistant")
+        before = answer.timings
+        if unfinished is None:
+            self._append(answer)
+        else:
+            answer.finish_reason = answer.broken = ""
         asked = False
         try:
             status = await wait_until_ready(engine)
             if (endpoint := engine.endpoint) is None:
-                raise BridgeError("The engine left before it was asked.", "Ask again.")
+                raise BridgeError(_("The engine left before it was asked."), _("Ask again."))
+            flavour = flavour_of(status)
             model = self.model or status.model_name
+            answer.origin = _origin(status, flavour.id, model)
+            if unfinished is not None:
+                request = _going_on(request, answer, can=flavour.continues is not None)
             drafts = "draft_rounds" in status.load.counters
-            answering = stream(endpoint, request, flavour_of(status), model, drafts=drafts)
+            answering = stream(endpoint, request, flavour, model, drafts=drafts)
             asked = True
             async with aclosing(answering) as events:
                 async for event in events:
-                    _grow(answer, event)
+                    _grow(answer, event, before)
+                    if self.watcher is not None:
+                        self.watcher.grew(answer)
                     yield event
         except BridgeError as error:
             if asked and isinstance(error, UnavailableError) and _is_ours(engine):
                 # The address and tunnel of a server are nothing the user has to do with here.
                 error = UnavailableError(
-                    "The engine does not answer any more.", "Start it again, then ask again."
+                    _("The engine does not answer any more."),
+                    _("Start it again, then ask again."),
                 )
             answer.broken = error.reason
             raise error
         finally:
             if not answer.finish_reason and not answer.broken:
                 answer.finish_reason = STOPPED
+            if self.watcher is not None:
+                self.watcher.ended(answer)
+
+    def _append(self, turn: Turn) -> None:
+        turn.parent = self.turns[-1].id if self.turns else ""
+        self.turns.append(turn)
+        if self.watcher is not None:
+            self.watcher.added(turn)
+
+    def _leave(self, turn: Turn) -> None:
+        """End the active branch before `turn`, which stays unless it is an answer of nothing."""
+        self.switch(turn)
+        place = self.turns.index(turn)
+        self._take(self.turns[:place])
+        if turn.role == "assistant" and not turn.text.strip() and not turn.reasoning.strip():
+            self.others.remove(turn)
+            if self.watcher is not None:
+                self.watcher.removed(turn)
+
+    def _take(self, path: list[Turn]) -> None:
+        active = {turn.id for turn in path}
+        rest = [turn for turn in (*self.turns, *self.others) if turn.id not in active]
+        self.turns[:], self.others[:] = path, rest
+
+
+def _question(text: str, thinking: bool | None) -> Turn:
+    if not text.strip():
+        raise UsageError(_("There is no question."), _("Type one, or give it as the prompt."))
+    return Turn("user", _storable(text), thinking=thinking)
+
+
+def _going_on(request: ChatRequest, answer: Turn, *, can: bool) -> ChatRequest:
+    """The request for the rest of an answer. It is not thought about again: servers take no
+    beginning of an answer whose thought is still to come."""
+    if can:
+        return replace(request, continues=True, thinking=False)
+    answer.note = _(
+        "This server cannot continue a reply, so it was asked to go on: words may be repeated."
+    )
+    return replace(request, messages=(*request.messages, Message("user", GO_ON)))
 
 
 def _is_ours(engine: Engine) -> bool:
     return engine.status.spec is None or engine.status.spec.backend != "attach"
 
 
-def _grow(answer: Turn, event: Event) -> None:
+def _origin(status: EngineStatus, flavour: str, model: str) -> Origin:
+    backend = status.spec.backend if status.spec else ""
+    verdicts = {each.id: each.verdict.value for each in status.optimisations}
+    return Origin(flavour if backend in ("", "attach") else backend, model, verdicts)
+
+
+def _grow(answer: Turn, event: Event, before: Timings | None) -> None:
     match event:
         case Text(text):
             answer.text += text
         case Reasoning(text):
             answer.reasoning += text
         case Progress(timings):
-            answer.timings = timings
+            answer.timings = _together(before, timings)
         case Finished(finish_reason, timings):
-            answer.finish_reason, answer.timings = finish_reason, timings
+            answer.finish_reason, answer.timings = finish_reason, _together(before, timings)
+
+
+def _together(before: Timings | None, now: Timings) -> Timings:
+    """The figures of an answer that was gone on with: its tokens are those of all parts."""
+    if before is None or before.completion_tokens is None or now.completion_tokens is None:
+        return now
+    return replace(now, completion_tokens=before.completion_tokens + now.completion_tokens)
 
 
 def _storable(text: str) -> str:

@@ -124,7 +124,7 @@ class Talk:
         if self._worker is not None:
             self._worker.cancel()
         self._reply = self._stopping = None
-        self._app.conversation.turns = []
+        self._app.conversation.clear()
         self._screen.transcript.clear()
         self._tell()
 

@@ -12,18 +12,30 @@ class Message:
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChatRequest:
-    """One request. None leaves a setting to the engine. `stop` ends the answer where it occurs."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """How an answer is to be made. None leaves a setting to the engine."""
 
-    messages: tuple[Message, ...]
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
+    min_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    """The answer ends before any of these."""
     thinking: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest(Parameters):
+    """One request."""
+
+    messages: tuple[Message, ...]
+    continues: bool = False
+    """The last message is the beginning of the answer. Only where `Flavour.continues` is set."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ class Flavour:
     stream_options: Mapping[str, Any] = field(default_factory=lambda: {"include_usage": True})
     thinking_switch: bool = False
     """Takes chat_template_kwargs.enable_thinking."""
+    continues: Mapping[str, Any] | None = None
+    """Fields of the body by which the last message, the assistant's, is the beginning of the
+    answer; None: the server cannot do that."""
     abort_path: str | None = None
     """Where a request is aborted by its `rid`; None: closing the connection is all there is."""
 
@@ -40,14 +43,18 @@ class Flavour:
             "max_tokens": request.max_tokens,
             "temperature": request.temperature,
             "top_p": request.top_p,
+            "presence_penalty": request.presence_penalty,
+            "frequency_penalty": request.frequency_penalty,
             "seed": request.seed,
             "stop": list(request.stop) or None,
         }
         if extras:
             body |= {**self.extras, "stream_options": dict(self.stream_options)}
-            body |= {"top_k": request.top_k, "rid": rid}
+            body |= {"top_k": request.top_k, "min_p": request.min_p, "rid": rid}
             if self.thinking_switch and request.thinking is not None:
                 body["chat_template_kwargs"] = {"enable_thinking": request.thinking}
+        if request.continues and self.continues is not None:
+            body |= self.continues
         return {name: value for name, value in body.items() if value is not None}
 
 
@@ -56,6 +63,7 @@ LLAMA_SERVER = Flavour(
     title="llama.cpp server",
     extras={"return_progress": True, "timings_per_token": True},
     thinking_switch=True,
+    continues={},
 )
 SGLANG = Flavour(
     id="sglang",
@@ -63,6 +71,7 @@ SGLANG = Flavour(
     extras={"return_spec_tokens_details": True, "return_cached_tokens_details": True},
     stream_options={"include_usage": True, "continuous_usage_stats": True},
     thinking_switch=True,
+    continues={"continue_final_message": True},
     abort_path="/abort_request",
 )
 GENERIC = Flavour(id="generic", title="OpenAI-compatible server")
