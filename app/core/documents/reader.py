@@ -73,9 +73,8 @@ class Reader:
                     self.check()
                 elif "error" in message:
                     code, reason, cure = message["error"]
-                    raise (UsageError if code == UsageError.exit_code else BridgeError)(
-                        reason, cure
-                    )
+                    kind = UsageError if code == UsageError.exit_code else BridgeError
+                    raise kind(reason, cure)
                 else:
                     return _document(title, message["document"], self._frame().decode())
         except (_EndedError, OSError) as error:
@@ -163,7 +162,7 @@ def _document(title: str, told: dict[str, Any], text: str) -> Document:
 
 
 def _reason(title: str, hung: bool, code: int | None, stall_s: float) -> BridgeError:
-    if hung or code in (-signal.SIGXCPU, -signal.SIGKILL):
+    if hung or code == -signal.SIGXCPU:
         limit = f"{stall_s:g} s without an answer" if hung else f"{CPU_S // 60} minutes"
         return BridgeError(
             f"Reading {title} was given up after {limit}.",

@@ -44,7 +44,7 @@ def _limit() -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         with contextlib.suppress(OSError, ValueError):  # macOS knows no limit of address space
-            resource.setrlimit(kind, (amount, amount))
+            resource.setrlimit(kind, (amount, amount + (5 if kind == resource.RLIMIT_CPU else 0)))
 
 
 def _end_with(parent: int) -> None:
@@ -56,13 +56,14 @@ def _end_with(parent: int) -> None:
 def _answer(path: Path, title: str, answers: BinaryIO) -> None:
     from app.core.documents.formats.kinds import broken, extract_file
 
-    reported = 0.0
+    reported, doing = 0.0, ""
 
     def report(progress: Progress) -> None:
-        nonlocal reported
+        nonlocal reported, doing
         now = time.monotonic()
-        if now - reported > REPORT_EVERY_S or progress.done == progress.of:
-            reported = now
+        news = progress.doing != doing or progress.done == progress.of
+        if news or now - reported > REPORT_EVERY_S:
+            reported, doing = now, progress.doing
             _send(answers, {"progress": dataclasses.asdict(progress)})
 
     try:
@@ -74,7 +75,7 @@ def _answer(path: Path, title: str, answers: BinaryIO) -> None:
             "encoding": found.encoding,
             "sha256": digest,
             "kind": found.kind,
-            "pages": found.pages,
+            "pages": [min(start, len(text)) for start in found.pages],  # the last may be empty
             "note": " ".join(found.notes),
         }
     except Exception as error:

@@ -54,19 +54,17 @@ def read_pdf(path: Path, title: str, report: Report) -> Extracted:
         _refuse(title, count, pictures, recognised, broken)
     if recognised:
         found.notes.append(
-            f"{_of(recognised, count)} pictures whose text was recognised: expect misread letters."
+            f"{_pictures(recognised, count)} whose text was recognised: expect misread letters."
         )
     if pictures:
-        found.notes.append(
-            f"{_of(pictures, count)} pictures without text, which nobody reads; {ocr.CURE}"
-        )
+        found.notes.append(f"{_pictures(pictures, count)} without text. {ocr.CURE}")
     if broken:
-        found.notes.append(f"{_of(broken, count)} damaged and left out.")
+        found.notes.append(f"{broken} of {count} pages could not be read: the file is damaged.")
     return found
 
 
-def _of(some: int, count: int) -> str:
-    return f"{some} of {count} pages {'is' if some == 1 else 'are'}"
+def _pictures(some: int, count: int) -> str:
+    return f"{some} of {count} pages {'is a picture' if some == 1 else 'are pictures'}"
 
 
 def _refuse(title: str, count: int, pictures: int, recognised: int, broken: int) -> None:
