@@ -17,6 +17,27 @@ CORPUS = {
     "table": "before\n| a | b |\n|--:|:-:|\n| 1 | two |\n| 中文 | `x|y` |\n\nafter",
     "long table": "| n | text |\n|---|---|\n"
     + "".join(f"| {n} | {'word ' * 20} |\n" for n in range(60)),
+    "long table whose last rows are the widest": "| n | text |\n|---|---|\n"
+    + "".join(f"| {n} | {'w' * (n // 3)} |\n" for n in range(120)),
+    "table with a row of 20,000 characters": "| a | b | c |\n|---|---|---|\n| 1 | "
+    + "long " * 4_000
+    + "| end |\n| 2 | x | y |\n",
+    "table with a head of 20,000 characters": "| "
+    + "a | " * 5_000
+    + "\n|"
+    + "---|" * 5_000
+    + "\n| 1 | 2 |\n",
+    "mathematics": "Let $x_i^2$ and \\(y\\) be:\n$$\n\\frac{a}{b}\n+ c\n- d\n=\n$$\nthen\n"
+    "\\[ z \\]\n\nand $5 or $6.\n\n$$\nnever closed\n\nend $$x$$ of\n$$it$$",
+    "code with a line of 20,000 characters": "```json\n"
+    + '{"a": 1}, ' * 2_000
+    + "\n{}\n```\nafter",
+    "deep quotes": "> " * 300 + "bottom\n\n" + ">" * 3_000 + " x",
+    "deep lists": "".join("  " * n + f"- level {n}\n" for n in range(60)) + "- " * 500 + "x",
+    "backticks without end": "`" * 9_000 + " a\nb\n```\nc",
+    "stars without end": "*a **b " * 1_500,
+    "brackets without end": "[" * 4_000 + "](" * 2_000,
+    "right to left": "שלום **עולם** 123\n\n| א | b |\n|---|---|\n| مرحبا | 1 |\n",
     "quote with list": "> a\n> - b\n> - c\nlazy\n\n> second",
     "link reference after its use": "See [it][ref].\n\nmore\n\n[ref]: https://example.org/x\n\nend",
     "long paragraph": "word " * 2_000,
@@ -50,6 +71,12 @@ _LINES = (
     "```py",
     "~~~",
     "> quote",
+    "$$",
+    "$$ x $$",
+    "\\[ y",
+    "z \\]",
+    "$a_1$ and $2 or $3",
+    "| a | " + "wide " * 60 + "|",
     "---",
     "===",
     "| a | b |",

@@ -87,19 +87,19 @@ def break_points(text: str, width: int) -> list[tuple[int, int]]:
         if word.isspace():
             if used:
                 used += len(word)
-            elif not rows:  # an indent of the first row is kept
+            elif not rows and len(word) < width:  # an indent of the first row is kept
                 end, used = token.end(), len(word)
             else:
                 start = end = token.end()
             continue
-        cells = cell_len(word)
-        if used + cells <= width:
-            end, used = token.end(), used + cells
+        wide = cell_len(word)
+        if used + wide <= width:
+            end, used = token.end(), used + wide
             continue
         if used:
             rows.append((start, end))
-        start, end, used = token.start(), token.end(), cells
-        if cells > width:
+        start, end, used = token.start(), token.end(), wide
+        if wide > width:
             for piece in chop_cells(word, width)[:-1]:
                 rows.append((start, start + len(piece)))
                 start += len(piece)
@@ -142,7 +142,7 @@ def wrap(
     A line break inside a run ends a row for good.
     """
     lines: list[Line] = []
-    room = width - max(_cells(first), _cells(rest))
+    room = width - max(cells(first), cells(rest))
     for part in split_lines(runs):
         text = "".join(run[0] for run in part)
         ranges = break_points(text, room)
@@ -170,7 +170,8 @@ def split_lines(runs: Sequence[Run]) -> list[list[Run]]:
     return lines
 
 
-def _cells(runs: Sequence[Run]) -> int:
+def cells(runs: Sequence[Run]) -> int:
+    """How many cells of the terminal the runs take, in one row."""
     return sum(cell_len(text) for text, _ in runs)
 
 

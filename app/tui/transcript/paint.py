@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rich.segment import Segment
@@ -10,9 +11,10 @@ from rich.style import Style
 from app.tui.glyphs import Glyphs
 from app.tui.palette import Palette
 from app.tui.transcript.code import paint_code
-from app.tui.transcript.lines import Line, Run, wrap
-from app.tui.transcript.split import Part, parser
-from app.tui.transcript.table import paint_table
+from app.tui.transcript.grammar import parser
+from app.tui.transcript.lines import Line, Run, cells, wrap
+from app.tui.transcript.split import Part
+from app.tui.transcript.table import Columns, paint_table
 
 if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
@@ -35,25 +37,36 @@ class Painter:
         self.glyphs = glyphs
         self.references = references if references is not None else {}
 
-    def part(self, part: Part) -> list[Line]:
-        """The part's lines, an empty one first where a gap belongs."""
+    def _tree(self, source: str) -> "SyntaxTreeNode":
         from markdown_it.tree import SyntaxTreeNode  # not needed for the first frame
 
         # A copy: painting must not define links, cutting the text does.
-        tokens = parser().parse(part.source, {"references": dict(self.references)})
-        root = SyntaxTreeNode(tokens)
+        return SyntaxTreeNode(parser().parse(source, {"references": dict(self.references)}))
+
+    def columns(self, part: Part) -> Columns:
+        """How wide the columns of a part that is a table want to be."""
+        return Columns().take(
+            [row for node in self._tree(part.source).children[:1] for row in self._rows(node)]
+        )
+
+    def part(self, part: Part, columns: Columns | None = None) -> list[Line]:
+        """The part's lines, an empty one first where a gap belongs. `columns` are those of the
+        whole table of which the part is a piece."""
         lines: list[Line] = []
-        for number, node in enumerate(root.children):
+        for number, node in enumerate(self._tree(part.source).children):
             if number or (part.gap and not part.continues):
                 lines.append(self._empty(()))
             if node.type == "fence":
                 lines += self._code(node, (), part.continues, part.cut)
             elif node.type == "table":
-                lines += self._table(node, (), part.continues)
+                lines += self._table(node, (), part.continues, part.cut, columns)
             elif part.kind == "item" and node.type in ("bullet_list", "ordered_list"):
                 lines += self._list(node, (), part.number)
             else:
                 lines += self._block(node, (), ())
+        if part.cut and part.kind in ("text", "item") and lines:
+            # The cut is ours: what is copied goes on in the next part.
+            lines[-1].joint = part.source[len(part.source.rstrip(" ")) :]
         return lines
 
     def _empty(self, lead: Sequence[Run]) -> Line:
@@ -89,8 +102,10 @@ class Painter:
             case "bullet_list" | "ordered_list":
                 return self._list(node, first, None, rest)
             case "blockquote":
-                bar = [(f"{self.glyphs.quote} ", palette.accent)]
+                bar = [(f"{self.glyphs.quote} ", palette.accent)] if self._is_shallow(rest) else []
                 return self._blocks(node.children, [*first, *bar], [*rest, *bar])
+            case "math_block":
+                return self._formula(node, first, rest)
             case "fence" | "code_block":
                 lines = self._code(node, rest)
                 if first != rest:  # a bullet stands on its own row before code
@@ -104,6 +119,20 @@ class Painter:
             case _:
                 text = node.content.rstrip("\n") if node.content else ""
                 return self._prose([(text, palette.muted)], first, rest)
+
+    def _is_shallow(self, lead: Sequence[Run]) -> bool:
+        """Whether there is room for one more level beside what stands before the text."""
+        return cells(lead) < self.width // 2
+
+    def _formula(
+        self, node: "SyntaxTreeNode", first: Sequence[Run], rest: Sequence[Run]
+    ) -> list[Line]:
+        style = self.palette.text
+        if node.info == "open":  # its end has not come, or never will
+            return self._prose([(f"{node.markup}{node.content}", style)], first, rest)
+        margin = ("  ", style)
+        runs = [(_readable(node.content), style)]
+        return self._prose(runs, [*first, margin], [*rest, margin])
 
     def _prose(self, runs: Sequence[Run], first: Sequence[Run], rest: Sequence[Run]) -> list[Line]:
         return wrap(runs, min(self.width, PROSE), first, rest)
@@ -126,10 +155,11 @@ class Painter:
             if end is not None and item.map and item.map[0] > end:
                 lines.append(self._empty(rest))
             lead = rest if lines else (first or rest)
+            marks, inner = [(mark, self.palette.accent)], [(" " * len(mark), self.palette.text)]
             lines += self._blocks(
                 item.children,
-                [*lead, (mark, self.palette.accent)],
-                [*rest, (" " * len(mark), self.palette.text)],
+                [*lead, *(marks if self._is_shallow(lead) else [])],
+                [*rest, *(inner if self._is_shallow(rest) else [])],
             )
             end = _last_line(item)
             number += 1
@@ -149,18 +179,36 @@ class Painter:
         )
 
     def _table(
-        self, node: "SyntaxTreeNode", lead: Sequence[Run], continues: bool = False
+        self,
+        node: "SyntaxTreeNode",
+        lead: Sequence[Run],
+        continues: bool = False,
+        cut: bool = False,
+        columns: Columns | None = None,
     ) -> list[Line]:
+        rows = self._rows(node)
+        styles = [
+            str(cell.attrs.get("style", "")) for cell in node.children[0].children[0].children
+        ]
+        aligns = [style.rpartition(":")[2] for style in styles]
+        return paint_table(
+            rows,
+            aligns,
+            columns or Columns().take(rows),
+            self.width,
+            self.palette,
+            self.glyphs,
+            lead,
+            not continues,
+            cut,
+        )
+
+    def _rows(self, node: "SyntaxTreeNode") -> list[list[list[Run]]]:
         rows: list[list[list[Run]]] = []
-        aligns: list[str] = []
         for row in (row for section in node.children for row in section.children):
             tint = self.palette.strong if not rows else self.palette.text
-            cells = [self._inline(cell, tint) for cell in row.children]
-            if not rows:
-                styles = [str(cell.attrs.get("style", "")) for cell in row.children]
-                aligns = [style.rpartition(":")[2] for style in styles]
-            rows.append(cells)
-        return paint_table(rows, aligns, self.width, self.palette, self.glyphs, lead, not continues)
+            rows.append([self._inline(cell, tint) for cell in row.children])
+        return rows
 
     def _inline(self, node: "SyntaxTreeNode", style: Style) -> list[Run]:
         runs: list[Run] = []
@@ -182,6 +230,8 @@ class Painter:
                     runs.append(("\n", style))
                 case "code_inline":
                     runs.append((node.content, self.palette.code))
+                case "math_inline":
+                    runs.append((_readable(node.content), style))
                 case "strong":
                     self._walk(node.children, style + Style(bold=True), runs)
                 case "em":
@@ -228,6 +278,13 @@ class Painter:
 
 def _length(run: Run) -> int:
     return len(run[0])
+
+
+@lru_cache(maxsize=512)
+def _readable(formula: str) -> str:
+    from app.core.latex import readable  # its library is read when the first formula comes
+
+    return readable(formula)
 
 
 def _last_line(node: "SyntaxTreeNode") -> int | None:

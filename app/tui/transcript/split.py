@@ -8,17 +8,22 @@ places as one that arrives at once.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from app.tui.transcript.grammar import outline
+
 if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 LONGEST = 3_000
 """Characters after which even an unfinished block is cut, so that the live rest stays small."""
 CODE_LINES = (24, 60)
 """An open code fence is cut at the first blank line after so many lines, or at so many."""
+TABLE = 1_000
+"""Characters of rows after which a table is cut at the end of a row; its pieces share columns."""
+LEAD = 800
+"""Characters of a table's head or a fence's first line above which it is cut like any text: the
+lead is read again with every piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +41,17 @@ class Part:
     """True: it goes on where a cut was made inside a block."""
     cut: bool = False
     """True: its block goes on in the next part."""
+    lead: int = 0
+    """How many characters of `source` repeat what stands before the cut: a table's head, a fence's
+    first line."""
+
+    @property
+    def written(self) -> str:
+        """The source without what is repeated."""
+        return self.source[self.lead :]
 
 
 _START = Part("")
-
-
-@lru_cache(maxsize=1)
-def parser() -> "MarkdownIt":
-    """CommonMark with tables and strikethrough."""
-    from markdown_it import MarkdownIt  # not needed for the first frame
-
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
-
-
-@lru_cache(maxsize=1)
-def _outline() -> "MarkdownIt":
-    """The same grammar, blocks only."""
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable(["inline"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ class Splitter:
             whole = rest
         lead = self._carried.source  # an opening fence, a table's head
         environment: dict[str, Any] = {"references": self.references}
-        units = _units(_outline().parse(lead + whole, environment), self._carried)
+        units = _units(outline().parse(lead + whole, environment), self._carried)
         lines = _lines(lead + whole)
         offsets = [0]
         for line in lines:
@@ -150,7 +147,7 @@ class Splitter:
             stop = len(lines) if is_last else units[index + 1].start
             begin = offsets[unit.start] - len(lead)
             part = self._part(unit, "".join(lines[unit.start : stop]), lines, first=index == 0)
-            for piece, length, carried in _pieces(part, unit.markup):
+            for piece, length, carried in _pieces(part, unit.markup, lead if index == 0 else ""):
                 if piece.cut:
                     return [*parts, piece], begin + length, carried
                 if is_last and not final:
@@ -167,6 +164,7 @@ class Splitter:
                 unit.number,
                 gap=self._carried.gap,
                 continues=self._carried.continues and (same or self._carried.kind == "text"),
+                lead=len(self._carried.source) if same else 0,
             )
         blank_before = unit.start > 0 and not lines[unit.start - 1].strip()
         gap = blank_before if unit.kind == "item" and not unit.opens else True
@@ -182,40 +180,71 @@ def _lines(text: str) -> list[str]:
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
-def _pieces(part: Part, markup: str) -> Iterator[tuple[Part, int, Part]]:
-    """The part, or the pieces a long one is cut into: (piece, characters used, carried over)."""
-    if part.kind == "fence":
-        yield from _fence_piece(part, markup)
-        return
-    if len(part.source) > LONGEST:
+def _pieces(part: Part, markup: str, lead: str) -> Iterator[tuple[Part, int, Part]]:
+    """The part, or the piece a long one begins with: (piece, characters used, carried over).
+
+    `lead` is what was carried to the part's start.
+    """
+    lines = _lines(part.source)
+    if part.kind == "fence" and len(lines[0]) <= LEAD:
+        yield _fence_piece(part, markup, lines)
+    elif part.kind == "table" and len(lead or "".join(lines[:2])) <= LEAD:
+        yield _table_piece(part, lead or "".join(lines[:2]))
+    elif len(part.source) > LONGEST:
         window = part.source[:LONGEST]
-        at = window.rfind("\n", LONGEST // 2) + 1
-        if not at and part.kind != "table":
-            at = window.rfind(" ", LONGEST // 2) + 1
-        at = at or LONGEST
-        head = "".join(_lines(part.source)[:2]) if part.kind == "table" else ""
-        kind = "table" if part.kind == "table" else "text"
-        follows = Part(head, kind, gap=False, continues=True)
-        yield replace(part, source=part.source[:at], cut=True), at, follows
-        return
-    yield part, len(part.source), _START
+        at = window.rfind("\n", LONGEST // 2) + 1 or window.rfind(" ", LONGEST // 2) + 1 or LONGEST
+        kind = part.kind if part.kind == "item" else "text"
+        follows = Part("", "text", gap=False, continues=True)
+        yield _cut_at(replace(part, kind=kind), at, follows)
+    else:
+        yield part, len(part.source), _START
 
 
-def _fence_piece(part: Part, markup: str) -> Iterator[tuple[Part, int, Part]]:
-    opener, *lines = _lines(part.source) or [""]
+def _cut_at(part: Part, at: int, follows: Part) -> tuple[Part, int, Part]:
+    return replace(part, source=part.source[:at], cut=True), at, follows
+
+
+def _table_piece(part: Part, lead: str) -> tuple[Part, int, Part]:
+    """Cut between two rows; only a row that is longer than all limits is cut itself, and its rest
+    stays in its column."""
+    source, least = part.source, len(lead)
+    head = "".join(_lines(source)[:2])
+    if len(source) <= least + TABLE:
+        return part, len(source), _START
+    at = source.rfind("\n", least, least + TABLE) + 1
+    at = at or source.find("\n", least + TABLE, least + LONGEST) + 1
+    if at:
+        return _cut_at(part, at, Part(head, "table", gap=False, continues=True))
+    if len(source) <= least + LONGEST:
+        return part, len(source), _START
+    at = source.rfind(" ", least + LONGEST // 2, least + LONGEST) + 1 or least + LONGEST
+    row = source[source.rfind("\n", 0, at) + 1 : at].strip()
+    done = len(re.findall(r"(?<!\\)\|", row)) - row.startswith("|")
+    row_head = head + "|" + " |" * min(done, head.count("|")) + " "
+    return _cut_at(part, at, Part(row_head, "table", gap=False, continues=True))
+
+
+def _fence_piece(part: Part, markup: str, source_lines: list[str]) -> tuple[Part, int, Part]:
+    opener, *lines = source_lines or [""]
     closing = re.compile(rf" {{0,3}}{re.escape(markup[0])}{{{len(markup)},}}[ \t]*\n?")
     body = next((n for n, line in enumerate(lines) if closing.fullmatch(line)), len(lines))
-    least, most = CODE_LINES
-    at = None
-    for number in range(least, min(body, most) - 1):
-        if not lines[number].strip() and lines[number + 1][:1].strip():
-            at = number + 1
-            break
-    if at is None and body >= most:
-        at = most
+    at = _code_end(lines[:body], lines[body : body + 1])
     if at is None:
-        yield part, len(part.source), _START
-        return
-    source = opener + "".join(lines[:at])
-    follows = Part(opener, "fence", gap=False, continues=True)
-    yield replace(part, source=source, cut=True), len(source), follows
+        return part, len(part.source), _START
+    return _cut_at(part, len(opener) + at, Part(opener, "fence", gap=False, continues=True))
+
+
+def _code_end(lines: list[str], closing: list[str]) -> int | None:
+    """After how many characters to cut the code, None to leave it whole."""
+    least, most = CODE_LINES
+    used = 0
+    for number, line in enumerate(lines):
+        if used + len(line) > LONGEST:
+            return used or LONGEST
+        used += len(line)
+        if number + 1 == most and (closing or number + 1 < len(lines)):
+            return used
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        if number >= least and not line.strip() and following[:1].strip():
+            return used
+    return None

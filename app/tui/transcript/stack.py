@@ -9,6 +9,12 @@ from app.tui.palette import Palette, unstyled
 from app.tui.transcript.lines import Line
 
 
+NEAR_ROWS = 1_000
+"""Rows above and below the view that are painted ahead."""
+KEPT_ROWS = 5_000
+"""Rows whose lines are kept; more than are near, else painting ahead would never end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """All that painting depends on besides the text. Compared by identity where it matters."""
@@ -19,18 +25,30 @@ class Look:
 
 
 class Block:
-    """Lines that are painted on demand and kept until the look changes."""
+    """Lines that are painted on demand and kept while they are near to what is looked at."""
 
-    __slots__ = ("_estimate", "_look", "_paint", "lines", "owner")
+    __slots__ = ("_look", "_paint", "_rows", "joins", "kind", "lines", "owner", "written")
 
     def __init__(
-        self, paint: Callable[[Look], list[Line]], owner: object = None, length: int = 80
+        self,
+        paint: Callable[[Look], list[Line]],
+        owner: object = None,
+        written: str = "",
+        length: int = 0,
     ) -> None:
+        """`written` is the text that the block shows as its author wrote it; empty for what is no
+        part of what was said. `length` is how much text it shows, where that is another number.
+        """
         self._paint = paint
         self._look: Look | None = None
-        self._estimate = max(1, length // 60)
+        self._rows = max(1, (length or len(written)) // 60, written.count("\n"))
         self.lines: list[Line] = []
         self.owner = owner
+        self.written = written
+        self.kind = "text"
+        """As of `split.Part`."""
+        self.joins = False
+        """Whether it goes on where the block before it was cut."""
 
     def is_fresh(self, look: Look) -> bool:
         return self._look is look
@@ -40,24 +58,34 @@ class Block:
         if self._look is not look:
             self.lines = self._paint(look)
             self._look = look
+            self._rows = len(self.lines)
         return self.lines
 
     def invalidate(self) -> None:
         """What it shows has changed."""
         self._look = None
 
+    def release(self) -> None:
+        """Forget the lines; the height stays known."""
+        self._look = None
+        self.lines = []
+
     @property
     def height(self) -> int:
         """Rows; an estimate before the first painting, the last painting's while it is stale."""
-        return len(self.lines) if self.lines or self._look else self._estimate
+        return self._rows
 
 
 class Stack:
-    """Blocks in order with their rows. Work done follows what changes, not what is there."""
+    """Blocks in order with their rows. Work done follows what changes, not what is there; so does
+    memory, as only the rows that were looked at last are kept."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self._tops: list[int] = [0]
+        self._kept: dict[Block, int] = {}
+        """Blocks that have lines, how many, the one looked at longest ago first."""
+        self._kept_rows = 0
 
     @property
     def height(self) -> int:
@@ -108,20 +136,32 @@ class Stack:
                 block.painted(look)
                 if change := block.height - before:
                     self.measure(index)
-                    if self._tops[index] + before <= top:
+                    if self._tops[index] < top:
                         grown += change
+            self._keep(block)
             index += 1
         return grown
 
-    def paint_some(self, look: Look, first: int, is_enough: Callable[[], bool]) -> tuple[bool, int]:
-        """Paint stale blocks until `is_enough`, those from index `first` on before the others.
+    def _keep(self, block: Block) -> None:
+        """Note that the block was looked at, and forget the lines of those that were longest not."""
+        self._kept_rows += len(block.lines) - self._kept.pop(block, 0)
+        self._kept[block] = len(block.lines)
+        while self._kept_rows > KEPT_ROWS and len(self._kept) > 1:
+            oldest = next(iter(self._kept))
+            self._kept_rows -= self._kept.pop(oldest)
+            oldest.release()
 
-        Returns whether some are left, and by how many rows the blocks before `first` grew.
+    def paint_some(self, look: Look, row: int, is_enough: Callable[[], bool]) -> tuple[bool, int]:
+        """Paint stale blocks near `row` until `is_enough`, those from there on before the others.
+
+        Returns whether some are left, and by how many rows the blocks before `row` grew.
         """
         grown = 0
         lowest: int | None = None
         left = False
-        for index in [*range(first, len(self.blocks)), *reversed(range(first))]:
+        first = max(0, self.index_at(row))
+        near = range(self.index_at(row - NEAR_ROWS), self.index_at(row + NEAR_ROWS) + 1)
+        for index in [*range(first, near.stop), *reversed(range(max(0, near.start), first))]:
             block = self.blocks[index]
             if block.is_fresh(look):
                 continue
@@ -130,6 +170,7 @@ class Stack:
                 break
             before = block.height
             block.painted(look)
+            self._keep(block)
             if change := block.height - before:
                 lowest = index if lowest is None else min(lowest, index)
                 grown += change if index < first else 0
