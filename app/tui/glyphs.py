@@ -31,6 +31,8 @@ class Glyphs:
     cut: str = "…"
     warn: str = "!"
     document: str = "▤"
+    branch: str = "⎇"
+    cursor: str = "▌"
     spark: str = "▁▂▃▄▅▆▇█"
     spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -59,6 +61,8 @@ ASCII = Glyphs(
     cut="~",
     warn="!",
     document="#",
+    branch="Y",
+    cursor=">",
     spark="_.-=+*%#",
     spinner="|/-\\",
 )

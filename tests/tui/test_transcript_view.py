@@ -105,7 +105,7 @@ async def test_a_resize_keeps_the_end_in_view_and_redraws_all_in_the_background(
         assert look.width == 39
         assert all(block.is_fresh(look) for block in reply.blocks)
         fresh = Look(39, look.palette)
-        assert app.view._stack.height == sum(len(block._paint(fresh)) for block in reply.blocks)
+        assert app.view.stack.height == sum(len(block._paint(fresh)) for block in reply.blocks)
 
 
 async def test_a_resize_keeps_the_paragraph_that_was_being_read() -> None:

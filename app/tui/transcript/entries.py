@@ -7,14 +7,14 @@ from rich.segment import Segment
 from rich.style import Style
 
 from app.core.figures import reply_line, seconds
-from app.tui.plain import Plain, plain
+from app.core.i18n import _
+from app.tui.plain import plain
 from app.tui.transcript.lines import Line, Run, wrap
-from app.tui.transcript.paint import PROSE, Painter
-from app.tui.transcript.split import Part, Splitter
+from app.tui.transcript.paint import PROSE
 from app.tui.transcript.stack import Block, Look
+from app.tui.transcript.stream import MARGIN, Stream
 from engine_bridge.chat.events import Timings
 
-MARGIN = 2
 PATIENCE_S = 2.0
 """Seconds of waiting after which a clock shows that time goes by."""
 
@@ -22,9 +22,24 @@ PATIENCE_S = 2.0
 class Entry:
     """Some blocks of the transcript that belong together."""
 
+    is_folded = False
+    """True while one block stands for all of a text that nobody has looked at yet."""
+    node: object = None
+    """What it shows of the conversation."""
+
     def __init__(self) -> None:
         self.blocks: list[Block] = []
+        self.version = (1, 1)
+        """Which of how many versions of this message it is."""
         self._changed = 0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it stays as it is unless the user does something."""
+        return True
+
+    def unfold(self) -> None:
+        """Lay out what is_folded stood for."""
 
     def act(self, action: str) -> bool:
         """A row with this action was clicked; True if that changed something."""
@@ -35,6 +50,18 @@ class Entry:
         changed, self._changed = self._changed, len(self.blocks)
         return changed
 
+    def repaint(self) -> None:
+        """Everything about it may look different."""
+        for block in self.blocks:
+            block.invalidate()
+        self._changed = 0
+
+
+def version_text(version: tuple[int, int], look: Look) -> str:
+    """Which version this is and how to see the others; empty where there is one."""
+    number, count = version
+    return f"{look.glyphs.branch} {number}/{count}" if count > 1 else ""
+
 
 class UserEntry(Entry):
     """A message of the user's. `waits` says what for, while it is not sent yet."""
@@ -44,7 +71,11 @@ class UserEntry(Entry):
         self.text = text
         self.attachments = tuple(attachments)
         self.waits = waits
-        self.blocks = [Block(self._paint, self, len(text))]
+        self.blocks = [Block(self._paint, self, text)]
+
+    @property
+    def is_settled(self) -> bool:
+        return not self.waits
 
     def set_waits(self, waits: str) -> None:
         """Show what it waits for; empty once it is sent."""
@@ -63,9 +94,9 @@ class UserEntry(Entry):
         for title in self.attachments:
             note = [(f"{look.glyphs.document} {plain(title)}", quiet)]
             lines += wrap(note, width - 1, bar, bar, gutter=2)
-        if self.waits:
-            note = [(self.waits, quiet + Style(italic=True))]
-            lines += wrap(note, width - 1, bar, bar, gutter=2)
+        for text in filter(None, (version_text(self.version, look), self.waits)):
+            note = [(text, quiet + Style(italic=True))]
+            lines += wrap(note, width - 1, bar, bar, gutter=2 + len(text))
         for line in lines:
             line.fill(width, palette.user)
         return [Line([]), *lines]
@@ -93,56 +124,6 @@ def _note(text: str, cure: str, is_bad: bool, look: Look) -> list[Line]:
     return wrap(runs, min(look.width, PROSE), [(lead + sign, style)], rest, gutter=MARGIN)
 
 
-class _Stream:
-    """Markdown that arrives: settled blocks, painted once, and a live one."""
-
-    def __init__(self, owner: Entry, quiet: bool = False) -> None:
-        self._splitter = Splitter()
-        self._plain = Plain()
-        self._owner = owner
-        self._quiet = quiet
-        self._dirty = False
-        self.text = ""
-        self.settled: list[Block] = []
-        self.live: Block | None = None
-
-    def feed(self, text: str) -> None:
-        self._add(self._plain.feed(text))
-
-    def _add(self, text: str) -> None:
-        self.text += text
-        self.settled += [self._block([part]) for part in self._splitter.feed(text)]
-        self._dirty = True
-
-    def finish(self) -> None:
-        self._add(self._plain.end())
-        self.settled += [self._block([part]) for part in self._splitter.finish()]
-        self.live, self._dirty = None, False
-        if self._splitter.references:  # a link may be defined after its use
-            for block in self.settled:
-                block.invalidate()
-
-    def live_blocks(self) -> list[Block]:
-        """The rest that may still change, as it looks now."""
-        if self._dirty:
-            parts = self._splitter.live()
-            self.live = self._block(parts) if parts else None
-            self._dirty = False
-        return [self.live] if self.live else []
-
-    def _block(self, parts: Sequence[Part]) -> Block:
-        def paint(look: Look) -> list[Line]:
-            palette = look.palette.quiet() if self._quiet else look.palette
-            room = max(8, look.width - 2 * MARGIN)
-            painter = Painter(room, palette, look.glyphs, self._splitter.references)
-            lines = [line for part in parts for line in painter.part(part)]
-            for line in lines:
-                line.indent(" " * MARGIN, palette.text)
-            return lines
-
-        return Block(paint, self._owner, sum(len(part.source) for part in parts))
-
-
 class Reply(Entry):
     """A reply from its request to its figures."""
 
@@ -150,10 +131,12 @@ class Reply(Entry):
         super().__init__()
         self._now = now
         self._since = now()
-        self._answer = _Stream(self)
-        self._thinking = _Stream(self, quiet=True)
+        self._answer = Stream(self)
+        self._thinking = Stream(self, quiet=True)
         self._fold = Block(self._paint_fold, self)
         self._tail = Block(self._paint_tail, self)
+        self._stored: tuple[str, str] | None = None
+        """Thinking and answer of a reply that is laid out when it comes into view."""
         self._thought_since: float | None = None
         self._thought_s: float | None = None
         self.thinking_tokens: int | None = None
@@ -168,14 +151,50 @@ class Reply(Entry):
         self._solid = self._taken = 0
         """How many of `blocks`, and of the answer's settled ones among them, stay as they are."""
 
+    @classmethod
+    def stored(
+        cls,
+        text: str,
+        thinking: str = "",
+        thought_s: float | None = None,
+        thinking_tokens: int | None = None,
+    ) -> "Reply":
+        """A reply of long ago: its text is laid out when it comes into view."""
+        reply = cls()
+        reply.is_done = True
+        reply._stored = (thinking, text)
+        reply._thought_s, reply.thinking_tokens = thought_s, thinking_tokens
+        reply.blocks = [Block(reply._paint_room, reply, length=len(text) + 60)]
+        return reply
+
+    @property
+    def is_folded(self) -> bool:  # type: ignore[override]
+        return self._stored is not None
+
+    def unfold(self) -> None:
+        if self._stored is None:
+            return
+        (thinking, text), self._stored = self._stored, None
+        self._thinking.feed(thinking)
+        self._answer.feed(text)
+        self._thinking.finish()
+        self._answer.finish()
+        self._fold.written = self._thinking.text
+        self._rebuild()
+        self.refresh()
+
+    @property
+    def is_settled(self) -> bool:
+        return self.is_done
+
     @property
     def text(self) -> str:
         """The answer so far, without the thinking."""
-        return self._answer.text
+        return self._stored[1] if self._stored else self._answer.text
 
     @property
     def thinking(self) -> str:
-        return self._thinking.text
+        return self._stored[0] if self._stored else self._thinking.text
 
     def set_activity(self, text: str) -> None:
         """Show what happens before the first text, in place of it."""
@@ -195,8 +214,8 @@ class Reply(Entry):
         """Add answer text. The thinking, if there was any, is over."""
         self._end_thinking()
         self.set_activity("")
-        self._answer.feed(text)
-        self._changed = min(self._changed, self._solid)
+        reflowed = self._answer.feed(text)
+        self._changed = 0 if reflowed else min(self._changed, self._solid)
 
     def finish(
         self,
@@ -233,6 +252,10 @@ class Reply(Entry):
             self._changed = min(self._changed, self._solid)
 
     def refresh(self) -> int:
+        if self._stored is not None:
+            return super().refresh()
+        if self._answer.look_at_live():
+            self._changed = 0
         changed = min(self._changed, self._solid, len(self.blocks))
         if self._changed >= len(self.blocks) and self.blocks:
             return len(self.blocks)
@@ -244,7 +267,8 @@ class Reply(Entry):
         self.blocks += self._answer.settled[self._taken :]
         self._taken = len(self._answer.settled)
         self._solid = len(self.blocks)
-        self.blocks += self._answer.live_blocks()
+        if self._answer.live is not None:
+            self.blocks.append(self._answer.live)
         self.blocks.append(self._tail)
         self._changed = len(self.blocks)
         return changed
@@ -252,8 +276,11 @@ class Reply(Entry):
     def _head(self) -> list[Block]:
         if not self._thinking.text:
             return []
-        thoughts = [*self._thinking.settled, *self._thinking.live_blocks()] if self.is_open else []
-        return [self._fold, *thoughts]
+        if not self.is_open:
+            return [self._fold]
+        self._thinking.look_at_live()
+        live = [self._thinking.live] if self._thinking.live is not None else []
+        return [self._fold, *self._thinking.settled, *live]
 
     def _rebuild(self) -> None:
         """Blocks above the answer's end change."""
@@ -264,14 +291,22 @@ class Reply(Entry):
         if self._thinking.text and self._thought_s is None and self._thought_since is not None:
             self._thought_s = self._now() - self._thought_since
             self._thinking.finish()
+            self._fold.written = self._thinking.text
             self._rebuild()
+
+    def _paint_room(self, look: Look) -> list[Line]:
+        """The room it will take, until it is in view."""
+        return [Line([])] * self.blocks[0].height
 
     def _paint_fold(self, look: Look) -> list[Line]:
         sign = look.glyphs.unfolded if self.is_open else look.glyphs.folded
         if self._thought_s is None and self._thought_since is not None:
-            text = f"thinking for {seconds(self._now() - self._thought_since)}"
+            took = seconds(self._now() - self._thought_since)
+            text = _("thinking for {time}").format(time=took)
+        elif self._thought_s is not None:
+            text = _("thought for {time}").format(time=seconds(self._thought_s))
         else:
-            text = f"thought for {seconds(self._thought_s or 0)}"
+            text = _("thought")
         if self.thinking_tokens:
             text += f" {look.glyphs.dot} {self.thinking_tokens:,} tok"
         style = look.palette.muted
@@ -289,7 +324,9 @@ class Reply(Entry):
             lines += [Line([]), *wrap(runs, room, lead, lead)]
         if self.reason:
             lines += [Line([]), *_note(self.reason, self.cure, self.is_bad, look)]
-        if self.timings and (figures := reply_line(self.timings, look.glyphs.dot)):
+        figures = reply_line(self.timings, look.glyphs.dot) if self.timings else ""
+        which = version_text(self.version, look)
+        if figures := f" {look.glyphs.dot} ".join(filter(None, (which, figures))):
             style = look.palette.muted
             gutter = MARGIN + len(figures)  # figures are not part of what was said
             lines += [Line([]), *wrap([(figures, style)], look.width, lead, lead, gutter)]

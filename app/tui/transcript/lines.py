@@ -202,3 +202,20 @@ def copy_text(lines: Sequence[Line], start: int | None, end: int | None) -> str:
         else:
             out.append(text.rstrip() + ("" if is_last else "\n"))
     return "".join(out)
+
+
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff]")
+_LEFT_TO_RIGHT = Segment("\u200e")
+
+
+def isolated(strip: Strip) -> Strip:
+    """The strip with a mark after text that runs from right to left: a terminal that reorders such
+    text then leaves what stands beside it where it is."""
+    if strip.text.isascii() or not _RIGHT_TO_LEFT.search(strip.text):
+        return strip
+    segments: list[Segment] = []
+    for segment in strip:
+        segments.append(segment)
+        if _RIGHT_TO_LEFT.search(segment.text):
+            segments.append(_LEFT_TO_RIGHT)
+    return Strip(segments, strip.cell_length)

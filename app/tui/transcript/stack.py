@@ -8,8 +8,7 @@ from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.palette import Palette, unstyled
 from app.tui.transcript.lines import Line
 
-
-NEAR_ROWS = 1_000
+NEAR_ROWS = 1_500
 """Rows above and below the view that are painted ahead."""
 KEPT_ROWS = 5_000
 """Rows whose lines are kept; more than are near, else painting ahead would never end."""
@@ -122,10 +121,11 @@ class Stack:
         offset = row - self._tops[index]
         return lines[offset] if offset < len(lines) else None
 
-    def paint(self, top: int, bottom: int, look: Look) -> int:
+    def paint(self, top: int, bottom: int, look: Look, anchor: int) -> int:
         """Paint the stale blocks that touch the rows [top, bottom).
 
-        Returns by how many rows the blocks above `top` grew, so that a view can stay where it is.
+        Returns by how many rows the blocks that begin above the row `anchor` grew, so that this row
+        can stay where it is.
         """
         grown = 0
         index = self.index_at(top)
@@ -136,14 +136,14 @@ class Stack:
                 block.painted(look)
                 if change := block.height - before:
                     self.measure(index)
-                    if self._tops[index] < top:
+                    if self._tops[index] < anchor + grown:
                         grown += change
             self._keep(block)
             index += 1
         return grown
 
     def _keep(self, block: Block) -> None:
-        """Note that the block was looked at, and forget the lines of those that were longest not."""
+        """The block was looked at: keep its lines, and forget those nobody looked at for long."""
         self._kept_rows += len(block.lines) - self._kept.pop(block, 0)
         self._kept[block] = len(block.lines)
         while self._kept_rows > KEPT_ROWS and len(self._kept) > 1:

@@ -1,12 +1,13 @@
 """The transcript: one widget that draws the whole conversation line by line."""
 
 import time
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Offset, Size
 from textual.message import Message
 from textual.reactive import var
 from textual.scroll_view import ScrollView
@@ -16,12 +17,15 @@ from textual.timer import Timer
 
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.palette import Palette, derive
+from app.tui.transcript.cursor import BlockCursor
 from app.tui.transcript.entries import Entry, NoteEntry, Reply, UserEntry
-from app.tui.transcript.lines import Line, copy_text, keep_alike
+from app.tui.transcript.lines import Line, copy_text, isolated, keep_alike
 from app.tui.transcript.stack import Look, Stack
 
 FLUSH_S = 0.05
 """Text that arrives within so many seconds is painted together."""
+PASSES = 8
+"""How often painting may bring other blocks into view before the next frame takes over."""
 SLICE_S = 0.008
 """How long the background painting after a resize may hold the UI at a time, in seconds."""
 
@@ -55,12 +59,17 @@ class Transcript(ScrollView, can_focus=True):
         super().__init__(id=id)
         self.glyphs = glyphs
         self.entries: list[Entry] = []
-        self._stack = Stack()
+        self.cursor = BlockCursor(self)
+        self.stack = Stack()
         self._placed: dict[Entry, int] = {}
+        """How many blocks of each entry are in the stack."""
+        self._unsettled: dict[Entry, None] = {}
+        """Entries that may have changed since the last flush."""
         self._look = Look(glyphs=glyphs)
         self._flush_timer: Timer | None = None
         self._idle_timer: Timer | None = None
         self._is_behind = False
+        self._is_settling = False
         self._drawn = 0
         """Rows there were when it was last drawn."""
 
@@ -75,83 +84,172 @@ class Transcript(ScrollView, can_focus=True):
         """Put an entry before the one at `index`."""
         self.entries.insert(index, entry)
         self._placed[entry] = 0
+        self._unsettled[entry] = None
         self.flush()
+
+    def load(self, entries: Sequence[Entry]) -> None:
+        """Show these and nothing else, from their end. What is not in view is laid out later."""
+        self.cursor.leave()
+        self.entries = list(entries)
+        for entry in entries:
+            entry.refresh()
+        self._placed = {entry: len(entry.blocks) for entry in entries}
+        self._unsettled = {entry: None for entry in entries if not entry.is_settled}
+        self.stack = Stack()
+        self.stack.splice(0, 0, [block for entry in entries for block in entry.blocks])
+        self.follows = True
+        self._settle()
 
     def take_away(self, entry: Entry) -> None:
         """Take an entry away."""
-        index = self.entries.index(entry)
-        first = sum(self._placed[each] for each in self.entries[:index])
-        self._stack.splice(first, first + self._placed.pop(entry), [])
-        del self.entries[index]
+        self.cursor.leave()
+        first = self._first_block(entry)
+        self.stack.splice(first, first + self._placed.pop(entry), [])
+        self._unsettled.pop(entry, None)
+        self.entries.remove(entry)
         self._settle()
 
     def clear(self) -> None:
         """Show nothing."""
-        while self.entries:
-            self.take_away(self.entries[-1])
+        self.load(())
 
     @property
     def last_reply(self) -> Reply | None:
         return next((e for e in reversed(self.entries) if isinstance(e, Reply)), None)
+
+    def _first_block(self, entry: Entry) -> int:
+        """The index in the stack of the entry's first block. What changes is near the end."""
+        index = len(self.stack.blocks)
+        for each in reversed(self.entries):
+            index -= self._placed[each]
+            if each is entry:
+                return index
+        raise ValueError("no such entry")
 
     def touch(self) -> None:
         """Something changed: it is painted soon, together with what changes until then."""
         if self._flush_timer is None:
             self._flush_timer = self.set_timer(FLUSH_S, self.flush)
 
+    def changed(self, entry: Entry) -> None:
+        """A settled entry changed: paint it now."""
+        self._unsettled[entry] = None
+        self.flush()
+
     def flush(self) -> None:
-        """Paint what changed now."""
+        """Paint what changed now. Costs nothing for entries that are settled."""
         if self._flush_timer is not None:
             self._flush_timer.stop()
             self._flush_timer = None
-        first = 0
-        changed: int | None = None
-        for entry in self.entries:
-            placed = self._placed[entry]
-            same = min(entry.refresh(), placed)
-            if same < len(entry.blocks) or placed != len(entry.blocks):
-                # What just changed is small; painting it now gives its true height.
-                for block in entry.blocks[same:][-8:]:
-                    block.painted(self._look)
-                old, new = self._stack.blocks[first + same : first + placed], entry.blocks[same:]
-                alike = keep_alike(old[0].lines, new[0].lines) if old and new else 0
-                self._stack.splice(first + same, first + placed, new)
-                self._placed[entry] = len(entry.blocks)
-                if changed is None:
-                    changed = self._stack.top(first + same) + alike
-            first += len(entry.blocks)
-        if changed is not None:
-            self._settle(changed)
+        changed = [self._place(entry) for entry in list(self._unsettled)]
+        if rows := [row for row in changed if row is not None]:
+            self._settle(min(rows))
+
+    def _place(self, entry: Entry) -> int | None:
+        """Take over what changed of an entry; returns the first row that looks different."""
+        placed = self._placed[entry]
+        same = min(entry.refresh(), placed)
+        if entry.is_settled:
+            del self._unsettled[entry]
+        if same >= len(entry.blocks) and placed == len(entry.blocks):
+            return None
+        first = self._first_block(entry)
+        # What just changed is small; painting it now gives its true height.
+        for block in entry.blocks[same:][-8:]:
+            block.painted(self._look)
+        old, new = self.stack.blocks[first + same : first + placed], entry.blocks[same:]
+        alike = keep_alike(old[0].lines, new[0].lines) if old and new else 0
+        self.stack.splice(first + same, first + placed, new)
+        self._placed[entry] = len(entry.blocks)
+        return self.stack.top(first + same) + alike
 
     # Where it stands
 
-    def _settle(self, first_row: int = 0) -> None:
+    def _settle(self, first_row: int = 0, anchor: int = 0) -> None:
         """Paint what is visible and bring the scroll range up to date. Rows above `first_row`
-        are as they were."""
-        if not self.is_mounted or not self.size.height:
+        are as they were; the row `anchor`, if it is in view, stays where it is on the screen."""
+        if not self.is_mounted or not self.size.height or self._is_settling:
             return
+        self._is_settling = True
+        try:
+            self._paint_view(first_row, anchor)
+        finally:
+            self._is_settling = False
+
+    def _paint_view(self, first_row: int, anchor: int) -> None:
         height = self.size.height
         was_at = round(self.scroll_y)
-        for _ in range(3):  # painting may bring other blocks into view
-            top = self._end if self.follows else round(self.scroll_y)
-            grown = self._stack.paint(max(0, top), top + height, self._look)
-            if self.follows:
-                continue
-            if grown:
-                self.set_reactive(ScrollView.scroll_y, self.scroll_y + grown)
-                self.set_reactive(ScrollView.scroll_target_y, self.scroll_y)
+        for _ in range(PASSES):  # painting may bring other blocks into view
+            top = max(0, self._end if self.follows else round(self.scroll_y))
+            fixed = anchor if top < anchor < top + height else top
+            grown = self._unfold(top, top + height, fixed)
+            grown += self.stack.paint(top, top + height + grown, self._look, fixed + grown)
+            anchor += grown
+            if grown and not self.follows:
+                self._shift(grown)
+            elif not grown and not self.follows:
+                break
         # No less than the view: a layout of the screen is due only once there is more to scroll.
-        self.virtual_size = Size(self._width, max(height, self._stack.height))
+        self.virtual_size = Size(self._width, max(height, self.stack.height))
         if self.follows:
             self.scroll_to(y=self._end, animate=False, force=True, immediate=True)
         self._tell_behind()
+        if self.cursor.is_set:
+            self.cursor.update()
         at = round(self.scroll_y)
         if at != was_at or first_row <= at:
             self.refresh()
         elif first_row < at + height:
-            last = min(at + height, max(self._drawn, self._stack.height))
+            last = min(at + height, max(self._drawn, self.stack.height))
             self.refresh_lines(first_row, last - first_row)
-        self._drawn = self._stack.height
+        self._drawn = self.stack.height
+
+    def _unfold(self, top: int, bottom: int, anchor: int) -> int:
+        """Lay out the entries in view that are folded; returns by how many rows those that begin
+        above `anchor` grew."""
+        grown = 0
+        index = max(0, self.stack.index_at(top))
+        while index < len(self.stack.blocks) and self.stack.top(index) < bottom + grown:
+            is_above = self.stack.top(index) < anchor + grown
+            before = self.stack.height
+            index += self._unfold_at(index) + 1
+            grown += self.stack.height - before if is_above else 0
+        return grown
+
+    def _unfold_at(self, index: int) -> int:
+        """Lay out the entry that block `index` stands for; returns how many blocks there are more.
+        A block that stands for itself is left alone."""
+        entry = self.stack.blocks[index].owner
+        if not isinstance(entry, Entry) or not entry.is_folded:
+            return 0
+        entry.unfold()
+        self.stack.splice(index, index + 1, entry.blocks)
+        self._placed[entry] = len(entry.blocks)
+        return len(entry.blocks) - 1
+
+    def lay_out(self, index: int) -> int:
+        """Paint block `index`, and unfold what it stands for, wherever the view is; returns how
+        many blocks were put in its place beside itself."""
+        before, row = self.stack.height, self.stack.top(index)
+        added = self._unfold_at(index)
+        for block in self.stack.blocks[index : index + added + 1]:
+            block.painted(self._look)
+        self.stack.measure(index)
+        if row < round(self.scroll_y):
+            self._shift(self.stack.height - before)
+        self.virtual_size = Size(self._width, max(self.size.height, self.stack.height))
+        return added
+
+    def _shift(self, rows: int) -> None:
+        """What is above the view grew: the view and a selection stay with what they show."""
+        self.set_reactive(ScrollView.scroll_y, max(0, self.scroll_y + rows))
+        self.set_reactive(ScrollView.scroll_target_y, self.scroll_y)
+        if (selection := self.text_selection) is not None:
+            moved = Offset(0, rows)
+            start, end = selection
+            self.screen.selections = self.screen.selections | {
+                self: Selection(start and start + moved, end and end + moved)
+            }
 
     @property
     def _width(self) -> int:
@@ -160,7 +258,7 @@ class Transcript(ScrollView, can_focus=True):
 
     @property
     def _end(self) -> int:
-        return max(0, self._stack.height - self.size.height)
+        return max(0, self.stack.height - self.size.height)
 
     def _tell_behind(self) -> None:
         is_behind = not self.follows and self.scroll_y < self._end
@@ -175,8 +273,7 @@ class Transcript(ScrollView, can_focus=True):
         at_end = new_value >= self._end
         if at_end != self.follows and not (self.follows and new_value > old_value):
             self.follows = at_end
-        if not self.follows:
-            self._settle()
+        self._settle(anchor=round(old_value))
         self._tell_behind()
 
     def _change_look(self) -> None:
@@ -198,28 +295,28 @@ class Transcript(ScrollView, can_focus=True):
     def _anchor(self) -> tuple[int, float]:
         """The block at the top of the view, and how much of it is above."""
         row = round(self.scroll_y)
-        index = self._stack.index_at(row)
+        index = self.stack.index_at(row)
         if index < 0:
             return 0, 0.0
-        above = row - self._stack.top(index)
-        return index, above / max(1, self._stack.blocks[index].height)
+        above = row - self.stack.top(index)
+        return index, above / max(1, self.stack.blocks[index].height)
 
     def _go_to(self, anchor: tuple[int, float]) -> None:
         index, share = anchor
-        if not 0 <= index < len(self._stack.blocks):
+        if not 0 <= index < len(self.stack.blocks):
             return
-        block = self._stack.blocks[index]
-        row = self._stack.top(index) + round(share * block.height)
+        block = self.stack.blocks[index]
+        row = self.stack.top(index) + round(share * block.height)
         self.scroll_to(y=row, animate=False, force=True, immediate=True)
 
     def _paint_slice(self) -> None:
         """Paint some of what a new width left stale, beginning at what is visible."""
         until = time.perf_counter() + SLICE_S
-        first = max(0, self._stack.index_at(round(self.scroll_y)))
-        left, grown = self._stack.paint_some(self._look, first, lambda: time.perf_counter() > until)
+        left, grown = self.stack.paint_some(
+            self._look, round(self.scroll_y), lambda: time.perf_counter() > until
+        )
         if grown and not self.follows:
-            self.set_reactive(ScrollView.scroll_y, self.scroll_y + grown)
-            self.set_reactive(ScrollView.scroll_target_y, self.scroll_y)
+            self._shift(grown)
         if not left and self._idle_timer is not None:
             self._idle_timer.stop()
             self._idle_timer = None
@@ -238,28 +335,28 @@ class Transcript(ScrollView, can_focus=True):
             self._settle()
 
     def on_click(self, event: events.Click) -> None:
-        line = self._stack.line(round(self.scroll_y) + event.y)
+        line = self.stack.line(round(self.scroll_y) + event.y)
         if line is None or not line.action or self.text_selection is not None:
             return
-        entry = self._stack.blocks[self._stack.index_at(round(self.scroll_y) + event.y)].owner
+        entry = self.stack.blocks[self.stack.index_at(round(self.scroll_y) + event.y)].owner
         if isinstance(entry, Entry) and entry.act(line.action):
             event.stop()
             self.follows = False
-            self.flush()
+            self.changed(entry)
 
     def action_toggle_thinking(self) -> None:
         """Open or fold the thinking of the last reply that has some."""
         for entry in reversed(self.entries):
             if isinstance(entry, Reply) and entry.thinking:
                 entry.toggle_thinking()
-                self.flush()
+                self.changed(entry)
                 return
 
     # Drawing
 
     def render_line(self, y: int) -> Strip:
         row = round(self.scroll_y) + y
-        line = self._stack.line(row)
+        line = self.stack.line(row)
         style = self._look.palette.text
         width = self._width
         if line is None:
@@ -267,7 +364,13 @@ class Transcript(ScrollView, can_focus=True):
         strip = line.strip
         if (selection := self.text_selection) is not None:
             strip = self._selected(line, selection.get_span(row))
-        return strip.crop_extend(0, width, style).apply_offsets(0, row)
+        strip = strip.crop_extend(0, width, style)
+        if self.cursor.covers(row):
+            strip = Strip(
+                [*Strip([Segment(self.glyphs.cursor, self._look.palette.accent)]), *strip.crop(1)],
+                width,
+            )
+        return isolated(strip.apply_offsets(0, row))
 
     def _selected(self, line: Line, span: tuple[int, int] | None) -> Strip:
         if span is None:
@@ -290,12 +393,12 @@ class Transcript(ScrollView, can_focus=True):
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text as it was written: no margins, no breaks where a row was wrapped."""
         first = selection.start.y if selection.start else 0
-        last = selection.end.y if selection.end else self._stack.height - 1
+        last = selection.end.y if selection.end else self.stack.height - 1
         lines: list[Line] = []
-        for row in range(first, min(last, self._stack.height - 1) + 1):
-            block = self._stack.blocks[self._stack.index_at(row)]
+        for row in range(first, min(last, self.stack.height - 1) + 1):
+            block = self.stack.blocks[self.stack.index_at(row)]
             block.painted(self._look)
-            if (line := self._stack.line(row)) is not None:
+            if (line := self.stack.line(row)) is not None:
                 lines.append(line)
         start = selection.start.x if selection.start else None
         end = selection.end.x if selection.end else None
