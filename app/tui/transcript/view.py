@@ -19,7 +19,8 @@ from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.palette import Palette, derive
 from app.tui.transcript.cursor import BlockCursor
 from app.tui.transcript.entries import Entry, NoteEntry, Reply, UserEntry
-from app.tui.transcript.lines import Line, copy_text, isolated, keep_alike
+from app.tui.transcript.history import History
+from app.tui.transcript.lines import Line, copy_text, isolated
 from app.tui.transcript.stack import Look, Stack
 
 FLUSH_S = 0.05
@@ -58,13 +59,8 @@ class Transcript(ScrollView, can_focus=True):
     def __init__(self, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
         super().__init__(id=id)
         self.glyphs = glyphs
-        self.entries: list[Entry] = []
+        self._history = History()
         self.cursor = BlockCursor(self)
-        self.stack = Stack()
-        self._placed: dict[Entry, int] = {}
-        """How many blocks of each entry are in the stack."""
-        self._unsettled: dict[Entry, None] = {}
-        """Entries that may have changed since the last flush."""
         self._look = Look(glyphs=glyphs)
         self._flush_timer: Timer | None = None
         self._idle_timer: Timer | None = None
@@ -75,6 +71,18 @@ class Transcript(ScrollView, can_focus=True):
 
     # What is shown
 
+    @property
+    def entries(self) -> list[Entry]:
+        return self._history.entries
+
+    @property
+    def stack(self) -> Stack:
+        return self._history.stack
+
+    @property
+    def last_reply(self) -> Reply | None:
+        return next((e for e in reversed(self.entries) if isinstance(e, Reply)), None)
+
     def append(self, entry: Entry) -> None:
         """Add an entry at the end and go there."""
         self.follows = True
@@ -82,49 +90,25 @@ class Transcript(ScrollView, can_focus=True):
 
     def insert(self, index: int, entry: Entry) -> None:
         """Put an entry before the one at `index`."""
-        self.entries.insert(index, entry)
-        self._placed[entry] = 0
-        self._unsettled[entry] = None
+        self._history.insert(index, entry)
         self.flush()
 
     def load(self, entries: Sequence[Entry]) -> None:
         """Show these and nothing else, from their end. What is not in view is laid out later."""
         self.cursor.leave()
-        self.entries = list(entries)
-        for entry in entries:
-            entry.refresh()
-        self._placed = {entry: len(entry.blocks) for entry in entries}
-        self._unsettled = {entry: None for entry in entries if not entry.is_settled}
-        self.stack = Stack()
-        self.stack.splice(0, 0, [block for entry in entries for block in entry.blocks])
+        self._history.load(entries)
         self.follows = True
         self._settle()
 
     def take_away(self, entry: Entry) -> None:
         """Take an entry away."""
         self.cursor.leave()
-        first = self._first_block(entry)
-        self.stack.splice(first, first + self._placed.pop(entry), [])
-        self._unsettled.pop(entry, None)
-        self.entries.remove(entry)
+        self._history.remove(entry)
         self._settle()
 
     def clear(self) -> None:
         """Show nothing."""
         self.load(())
-
-    @property
-    def last_reply(self) -> Reply | None:
-        return next((e for e in reversed(self.entries) if isinstance(e, Reply)), None)
-
-    def _first_block(self, entry: Entry) -> int:
-        """The index in the stack of the entry's first block. What changes is near the end."""
-        index = len(self.stack.blocks)
-        for each in reversed(self.entries):
-            index -= self._placed[each]
-            if each is entry:
-                return index
-        raise ValueError("no such entry")
 
     def touch(self) -> None:
         """Something changed: it is painted soon, together with what changes until then."""
@@ -133,7 +117,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def changed(self, entry: Entry) -> None:
         """A settled entry changed: paint it now."""
-        self._unsettled[entry] = None
+        self._history.changed(entry)
         self.flush()
 
     def flush(self) -> None:
@@ -141,27 +125,9 @@ class Transcript(ScrollView, can_focus=True):
         if self._flush_timer is not None:
             self._flush_timer.stop()
             self._flush_timer = None
-        changed = [self._place(entry) for entry in list(self._unsettled)]
-        if rows := [row for row in changed if row is not None]:
-            self._settle(min(rows))
-
-    def _place(self, entry: Entry) -> int | None:
-        """Take over what changed of an entry; returns the first row that looks different."""
-        placed = self._placed[entry]
-        same = min(entry.refresh(), placed)
-        if entry.is_settled:
-            del self._unsettled[entry]
-        if same >= len(entry.blocks) and placed == len(entry.blocks):
-            return None
-        first = self._first_block(entry)
-        # What just changed is small; painting it now gives its true height.
-        for block in entry.blocks[same:][-8:]:
-            block.painted(self._look)
-        old, new = self.stack.blocks[first + same : first + placed], entry.blocks[same:]
-        alike = keep_alike(old[0].lines, new[0].lines) if old and new else 0
-        self.stack.splice(first + same, first + placed, new)
-        self._placed[entry] = len(entry.blocks)
-        return self.stack.top(first + same) + alike
+        row = self._history.take_over(self._look)
+        if row is not None:
+            self._settle(row)
 
     # Where it stands
 
@@ -182,7 +148,7 @@ class Transcript(ScrollView, can_focus=True):
         for _ in range(PASSES):  # painting may bring other blocks into view
             top = max(0, self._end if self.follows else round(self.scroll_y))
             fixed = anchor if top < anchor < top + height else top
-            grown = self._unfold(top, top + height, fixed)
+            grown = self._history.unfold(top, top + height, fixed)
             grown += self.stack.paint(top, top + height + grown, self._look, fixed + grown)
             anchor += grown
             if grown and not self.follows:
@@ -204,34 +170,11 @@ class Transcript(ScrollView, can_focus=True):
             self.refresh_lines(first_row, last - first_row)
         self._drawn = self.stack.height
 
-    def _unfold(self, top: int, bottom: int, anchor: int) -> int:
-        """Lay out the entries in view that are folded; returns by how many rows those that begin
-        above `anchor` grew."""
-        grown = 0
-        index = max(0, self.stack.index_at(top))
-        while index < len(self.stack.blocks) and self.stack.top(index) < bottom + grown:
-            is_above = self.stack.top(index) < anchor + grown
-            before = self.stack.height
-            index += self._unfold_at(index) + 1
-            grown += self.stack.height - before if is_above else 0
-        return grown
-
-    def _unfold_at(self, index: int) -> int:
-        """Lay out the entry that block `index` stands for; returns how many blocks there are more.
-        A block that stands for itself is left alone."""
-        entry = self.stack.blocks[index].owner
-        if not isinstance(entry, Entry) or not entry.is_folded:
-            return 0
-        entry.unfold()
-        self.stack.splice(index, index + 1, entry.blocks)
-        self._placed[entry] = len(entry.blocks)
-        return len(entry.blocks) - 1
-
     def lay_out(self, index: int) -> int:
         """Paint block `index`, and unfold what it stands for, wherever the view is; returns how
         many blocks were put in its place beside itself."""
         before, row = self.stack.height, self.stack.top(index)
-        added = self._unfold_at(index)
+        added = self._history.unfold_at(index)
         for block in self.stack.blocks[index : index + added + 1]:
             block.painted(self._look)
         self.stack.measure(index)
