@@ -36,7 +36,7 @@ def chat(
         )
     settings = settings_file.load()
     if theme:
-        settings.appearance.theme = theme
+        settings.only_now("appearance.theme", theme)
     spec = wanted(settings, engine, model, url, context)
 
     from app.tui.run import run_app

@@ -37,6 +37,12 @@ class Settings(schema.Settings):
         setattr(getattr(self, section), name, value)
         self.save()
 
+    def only_now(self, key: str, value: Any) -> None:
+        """Set a setting for this run: it is not saved."""
+        section, _dot, name = key.partition(".")
+        setattr(getattr(self, section), name, value)
+        self._saved[section][name] = value
+
     def save(self) -> None:
         """Write what was changed here, in one step; another process's changes stay.
 

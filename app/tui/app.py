@@ -3,28 +3,30 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.filter import LineFilter
 from textual.reactive import reactive
 from textual.screen import Screen
 
 from app.core import figures
 from app.core.conversation import Conversation
 from app.core.documents import Document
-from app.core.i18n import _
 from app.core.settings import Settings
-from app.tui import clipboard, keymap, themes
+from app.tui import clipboard, keymap, no_colour
 from app.tui.commands import system_commands
 from app.tui.glyphs import ASCII, Glyphs, for_terminal
+from app.tui.no_colour import NoColours
 from app.tui.panel.live import Live
 from app.tui.panel.words import can_switch
 from app.tui.plain import one_line
 from app.tui.screens.chat import ChatScreen
+from app.tui.theme_watch import ThemeWatch
 from engine_bridge.contract import EngineSpec, EngineState, EngineStatus, Optimisation, Verdict
 from engine_bridge.engine import Engine
 from engine_bridge.errors import BridgeError
@@ -53,6 +55,7 @@ class LingChat(App[None]):
         Binding(
             "f6", "apply_remedy", "Apply the cure", show=False, priority=True, id="app.apply_remedy"
         ),
+        Binding("f8", "settings", "Settings", show=False, id="app.settings"),
         Binding("ctrl+p", "command_palette", "Commands", priority=True, id="app.commands"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True, id="app.quit"),
         Binding(
@@ -95,12 +98,10 @@ class LingChat(App[None]):
         """Switches that were applied and whose outcome is not told yet."""
         self._starts = start
         self._interrupted_at = 0.0
-        for theme in themes.ours():
-            self.register_theme(theme)
-        wanted = self.settings.appearance.theme
-        known = wanted in self.available_themes
+        self.themes = ThemeWatch(self)
         # Without its watchers: the styles are not parsed yet, and parsing them twice takes time.
-        self.set_reactive(LingChat.theme, wanted if known else themes.DEFAULT)
+        wanted = self.settings.appearance.theme
+        self.set_reactive(LingChat.theme, self.themes.begin(wanted))
         self.stylesheet.set_variables(self.get_css_variables())
         self.set_class(self.current_theme.dark, "-dark-mode", update=False)
         self.set_class(not self.current_theme.dark, "-light-mode", update=False)
@@ -116,7 +117,7 @@ class LingChat(App[None]):
     def on_mount(self) -> None:
         self.set_class(self.glyphs is ASCII, "-ascii")
         self._leave_in_order_when_told()
-        self.run_worker(self._load_users_themes(), group="themes")
+        self.run_worker(self.themes.run(), group="themes")
         self.run_worker(keymap.apply(self, self.settings.keys), group="keys")
         self.run_worker(self._follow(), group="engine-status")
         if self._starts:
@@ -129,23 +130,6 @@ class LingChat(App[None]):
             # Only the main thread hears signals: elsewhere the app is a part of something else.
             with contextlib.suppress(RuntimeError, ValueError, NotImplementedError):
                 loop.add_signal_handler(number, self.exit, None, 128 + number)
-
-    async def _load_users_themes(self) -> None:
-        """The user's own themes; a broken one is told, and left out."""
-        found, problems = await asyncio.to_thread(themes.users)
-        for theme in found:
-            self.register_theme(theme)
-        for problem in problems:
-            self.notify(str(problem), severity="warning", timeout=10, markup=False)
-        wanted = self.settings.appearance.theme
-        if wanted in self.available_themes:
-            self.theme = wanted
-        elif not problems:
-            self.notify(
-                _("There is no theme {name}.").format(name=wanted),
-                severity="warning",
-                markup=False,
-            )
 
     # The engine
 
@@ -291,9 +275,21 @@ class LingChat(App[None]):
 
     def use_theme(self, name: str) -> None:
         """Switch to a theme and remember it."""
-        self.theme = name
+        self.themes.use(name)
         self.settings.appearance.theme = name
         self._save()
+
+    def setting_changed(self, key: str) -> None:
+        """Let a setting that was saved just now apply, where it can."""
+        match key:
+            case "appearance.theme":
+                self.themes.use(self.settings.appearance.theme)
+            case "engine.keep":
+                self.run_worker(self._try(self.engine.keep(self.settings.engine.keep)))
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        filters = super().get_line_filters()
+        return [*filters, NoColours()] if self.theme == no_colour.THEME else filters
 
     def _save(self) -> None:
         try:
@@ -313,10 +309,8 @@ class LingChat(App[None]):
             self.push_screen(KeysScreen(engine_first=isinstance(self.screen, EngineScreen)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        from app.tui.screens.engine import EngineScreen
-
-        # There F2 is one of the screen's own keys, back.
-        return not (action == "engine" and isinstance(self.screen, EngineScreen))
+        # Another screen has a way back, and keys of its own.
+        return action not in ("engine", "settings") or len(self.screen_stack) == 1
 
     def action_engine(self) -> None:
         """Show the engine."""
@@ -324,6 +318,13 @@ class LingChat(App[None]):
 
         if len(self.screen_stack) == 1:
             self.push_screen(EngineScreen())
+
+    def action_settings(self) -> None:
+        """Show the settings."""
+        from app.tui.screens.settings import SettingsScreen
+
+        if len(self.screen_stack) == 1:
+            self.push_screen(SettingsScreen())
 
     async def copy(self, text: str) -> None:
         """Copy a text and say how."""

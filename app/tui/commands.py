@@ -27,10 +27,10 @@ def system_commands(app: "LingChat", chat: "ChatScreen") -> Iterator[SystemComma
     yield from _switches(app)
     yield SystemCommand("Engine", "F2: state, phases, proofs, log", app.action_engine)
     yield from _engine(app)
-    for name in sorted(app.available_themes):
-        if name.startswith("ling-") or name not in _TEXTUALS:
-            now = "Colours, in use now" if name == app.theme else "Colours"
-            yield SystemCommand(f"Theme: {name}", now, partial(app.use_theme, name))
+    for name in app.themes.names:
+        now = "Colours, in use now" if name == app.theme else "Colours"
+        yield SystemCommand(f"Theme: {name}", now, partial(app.use_theme, name))
+    yield SystemCommand("Settings", "F8", app.action_settings)
     yield SystemCommand("Show or hide the panel", "F3", chat.action_panel)
     yield SystemCommand("Keys", "F1: what every key does", app.action_help)
     yield SystemCommand("Quit", "Ctrl+Q", app.action_quit)
@@ -75,12 +75,3 @@ def _engine(app: "LingChat") -> Iterator[SystemCommand]:
             "The next start is at once",
             partial(app.keep_engine, True),
         )
-
-
-def _builtin() -> frozenset[str]:
-    from textual.theme import BUILTIN_THEMES
-
-    return frozenset(BUILTIN_THEMES)
-
-
-_TEXTUALS = _builtin()

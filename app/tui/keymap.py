@@ -193,6 +193,7 @@ def _is_key(name: str) -> bool:
 def _character(name: str) -> str:
     """The character that Textual calls by this name, like question_mark; else ""."""
     try:
-        return unicodedata.lookup(name.upper().replace("_", " "))
+        found = unicodedata.lookup(name.upper().replace("_", " "))
     except KeyError:
         return ""
+    return found if found.isprintable() else ""

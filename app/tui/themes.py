@@ -1,18 +1,19 @@
 """Themes from TOML files: ours, and the user's own in the configuration folder."""
 
 import tomllib
-from collections.abc import Iterator
-from importlib import resources
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
+from app.core.i18n import _
 from engine_bridge import paths
 from engine_bridge.errors import UsageError
 
 DEFAULT = "ling-dark"
+OURS = Path(__file__).parents[2] / "themes"
 _COLOURS = frozenset(
     {
         "primary",
@@ -91,24 +92,33 @@ def _variables(values: Any, where: str) -> dict[str, str]:
 
 def ours() -> list[Theme]:
     """The themes that come with the app."""
-    files = (each for each in resources.files("themes").iterdir() if each.name.endswith(".toml"))
-    return [parse(file.read_text(encoding="utf-8"), file.name) for file in files]
+    return [parse(file.read_text(encoding="utf-8"), file.name) for file in our_files()]
 
 
-def user_files() -> Iterator[Path]:
+def our_files() -> list[Path]:
+    """The theme files that come with the app."""
+    return sorted(OURS.glob("*.toml"))
+
+
+def user_files() -> list[Path]:
     """The theme files of the user's own."""
-    yield from sorted((paths.config_dir() / "themes").glob("*.toml"))
+    return sorted((paths.config_dir() / "themes").glob("*.toml"))
 
 
-def users() -> tuple[list[Theme], list[UsageError]]:
-    """The user's themes, and what is wrong with those that are left out."""
+def load(files: Iterable[Path]) -> tuple[list[Theme], list[UsageError]]:
+    """The themes of these files, and what is wrong with those that are left out."""
     themes: list[Theme] = []
     problems: list[UsageError] = []
-    for file in user_files():
+    for file in files:
         try:
             themes.append(parse(file.read_text(encoding="utf-8"), str(file)))
         except (OSError, UnicodeDecodeError) as error:
-            problems.append(UsageError(f"The theme {file} cannot be read: {error}.", "Mend it."))
+            problems.append(
+                UsageError(
+                    _("The theme {file} cannot be read: {why}.").format(file=file, why=error),
+                    _("Mend it."),
+                )
+            )
         except UsageError as error:
             problems.append(error)
     return themes, problems

@@ -20,13 +20,13 @@ async def running(
     app = LingChat(engine, EngineSpec(), settings=settings or Settings(), start=False)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        await settled(app, "keys", "themes")
+        await settled(app, "keys")
         await pilot.pause()
         yield app, pilot
 
 
 async def settled(app: LingChat, *groups: str) -> None:
-    """Wait for the workers of these groups: others, as the engine's follower, never end."""
+    """Wait for the workers of these groups: not all workers end."""
     for worker in list(app.workers):
         if worker.group in groups:
             await worker.wait()

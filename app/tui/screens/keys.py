@@ -70,6 +70,7 @@ WHAT = {
     "app.engine": _("engine: switches, phases, proofs, log"),
     "app.start_engine": _("start the engine"),
     "app.apply_remedy": _("do what helps a failed engine, where a switch does"),
+    "app.settings": _("settings"),
     "app.commands": _("all commands: themes, keep the engine, verify …"),
     "app.quit": _("quit"),
     "app.interrupt": _("copy a selection, else stop the reply; twice: quit"),
@@ -132,7 +133,7 @@ def _rows(section: str, bindings: Iterable[Bound], with_ids: bool) -> list[Conte
         if each.section == section:
             same.setdefault(WHAT.get(each.id, each.description), []).append(each)
     rows = [
-        (", ".join(key for each in group for key in _keys(each)), what, group[0].id)
+        (", ".join(key for each in group for key in _keys(each)), what, _ids(group))
         for what, group in same.items()
     ]
     rows += [(keys, what, "") for where, keys, what in FIXED if where == section]
@@ -144,6 +145,11 @@ def _rows(section: str, bindings: Iterable[Bound], with_ids: bool) -> list[Conte
         )
         for keys, what, name in rows
     ]
+
+
+def _ids(group: list[Bound]) -> str:
+    """ "chat.page_up, page_down": the section once."""
+    return ", ".join([group[0].id, *(each.id.partition(".")[2] for each in group[1:])])
 
 
 def _keys(bound: Bound) -> list[str]:
