@@ -1,12 +1,14 @@
 """A conversation without a face: the app and `ask` both drive this."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from app.core import tree
+from app.core import budget, tree
+from app.core.budget import TooLongError
 from app.core.documents import Document
 from app.core.i18n import _
 from app.core.prompt import documents_prompt
@@ -25,6 +27,9 @@ from engine_bridge.chat.events import (
 from engine_bridge.contract import EngineStatus
 from engine_bridge.engine import Engine
 from engine_bridge.errors import BridgeError, UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    from app.core.shelf.counting import Counter
 
 __all__ = ["Conversation", "Parameters", "Turn", "Watcher"]
 
@@ -58,10 +63,14 @@ class Conversation:
     """The name of the preset that system text and parameters came from; empty: none."""
     others: list[Turn] = field(default_factory=list)
     """The turns of all other branches."""
+    unsent_turns: int = 0
+    """How many of the oldest turns are not sent any more, so that the prompt fits the context."""
 
     def __post_init__(self) -> None:
         tree.chain(self.turns)
         self.watcher: Watcher | None = None
+        self.counter: Counter | None = None
+        """Remembers token counts from one question to the next."""
 
     def attach(self, document: Document) -> bool:
         """Add a document after those already there, so that their cached prefix stays valid.
@@ -83,7 +92,7 @@ class Conversation:
         that got no answer is left out, unless it is the last.
         """
         kept: list[Turn] = []
-        for turn in self.turns:
+        for turn in self.turns[self.unsent_turns :]:
             if kept and turn.role == kept[-1].role == "user":
                 kept.pop()
             if turn.role == "user" or turn.text.strip():
@@ -139,13 +148,19 @@ class Conversation:
 
         Waits for the engine to be ready. Closing this generator stops the engine's work and
         keeps what arrived, with `finish_reason` "stopped". Raises UsageError for an empty
-        question (nothing is appended), else what `engine_bridge.chat.client.stream` raises;
-        the answer then carries the reason in `broken`.
+        question and `app.core.budget.TooLongError` for a prompt that does not fit (then the
+        conversation is as it was), else what `engine_bridge.chat.client.stream` raises; the
+        answer then carries the reason in `broken`.
         """
-        self._append(_question(text, thinking))
-        async with aclosing(self._answer(engine)) as events:
-            async for event in events:
-                yield event
+        question = _question(text, thinking)
+        self._append(question)
+        try:
+            async with aclosing(self._answer(engine)) as events:
+                async for event in events:
+                    yield event
+        except TooLongError:
+            self._drop(question)
+            raise
 
     async def edit(
         self, turn: Turn, text: str, engine: Engine, *, thinking: bool | None = None
@@ -154,9 +169,14 @@ class Conversation:
         question = _question(text, turn.thinking if thinking is None else thinking)
         self._leave(turn)
         self._append(question)
-        async with aclosing(self._answer(engine)) as events:
-            async for event in events:
-                yield event
+        try:
+            async with aclosing(self._answer(engine)) as events:
+                async for event in events:
+                    yield event
+        except TooLongError:
+            self._drop(question)
+            self.switch(turn)
+            raise
 
     async def regenerate(
         self, engine: Engine, turn: Turn | None = None
@@ -169,9 +189,14 @@ class Conversation:
             self._leave(turn)
         if not self.turns:
             raise UsageError(_("There is no answer to make again."), _("Ask something first."))
-        async with aclosing(self._answer(engine)) as events:
-            async for event in events:
-                yield event
+        try:
+            async with aclosing(self._answer(engine)) as events:
+                async for event in events:
+                    yield event
+        except TooLongError:
+            if turn in self.others:
+                self.switch(turn)
+            raise
 
     async def go_on(self, engine: Engine) -> AsyncGenerator[Event, None]:
         """Let the last answer, which was cut, grow on. Otherwise as `ask`.
@@ -191,8 +216,10 @@ class Conversation:
     async def _answer(
         self, engine: Engine, unfinished: Turn | None = None
     ) -> AsyncGenerator[Event, None]:
+        from app.core.shelf.counting import Counter
         from engine_bridge.chat.client import stream
         from engine_bridge.chat.flavour import flavour_of
+        from engine_bridge.chat.prefill import forecast_for
         from engine_bridge.engine import wait_until_ready
 
         request = self.request()
@@ -207,20 +234,33 @@ class Conversation:
             status = await wait_until_ready(engine)
             if (endpoint := engine.endpoint) is None:
                 raise BridgeError(_("The engine left before it was asked."), _("Ask again."))
+            await budget.check(self, engine, self.counter or Counter())
             flavour = flavour_of(status)
             model = self.model or status.model_name
             answer.origin = _origin(status, flavour.id, model)
             if unfinished is not None:
                 request = _going_on(request, answer, can=flavour.continues is not None)
             drafts = "draft_rounds" in status.load.counters
-            answering = stream(endpoint, request, flavour, model, drafts=drafts)
+            forecast = await asyncio.to_thread(forecast_for, status)
+            answering = stream(
+                endpoint, request, flavour, model, drafts=drafts, forecast=forecast
+            )
             asked = True
-            async with aclosing(answering) as events:
-                async for event in events:
-                    _grow(answer, event, before)
-                    if self.watcher is not None:
-                        self.watcher.grew(answer)
-                    yield event
+            try:
+                async with aclosing(answering) as events:
+                    async for event in events:
+                        _grow(answer, event, before)
+                        if self.watcher is not None:
+                            self.watcher.grew(answer)
+                        yield event
+            finally:
+                await asyncio.to_thread(forecast.finish)
+        except TooLongError as error:
+            if unfinished is None:
+                self._drop(answer)
+            else:
+                answer.broken = error.reason
+            raise
         except BridgeError as error:
             if asked and isinstance(error, UnavailableError) and _is_ours(engine):
                 # The address and tunnel of a server are nothing the user has to do with here.
@@ -241,6 +281,12 @@ class Conversation:
         self.turns.append(turn)
         if self.watcher is not None:
             self.watcher.added(turn)
+
+    def _drop(self, turn: Turn) -> None:
+        """Take the last turn away, as if it had never been."""
+        self.turns.remove(turn)
+        if self.watcher is not None:
+            self.watcher.removed(turn)
 
     def _leave(self, turn: Turn) -> None:
         """End the active branch before `turn`, which stays unless it is an answer of nothing."""

@@ -60,9 +60,9 @@ def _marks(document: Document) -> Iterator[tuple[int, str]]:
     text, end = document.text, len(document.text.rstrip())
     folder = document.kind == "folder"
     every = MARK_EVERY if folder or not document.pages else MARK_EVERY_PAGED
-    line, counted, last = 1, 0, 0
+    line, counted, last = document.first_line, 0, 0
     pages = iter((*document.pages, end + 1))
-    page, number = next(pages), 0
+    page, number = next(pages), document.first_page - 1
     while True:
         due = text.find("\n", last + every - 1) + 1 or end
         if page <= min(due, end):

@@ -17,6 +17,7 @@ from engine_bridge.chat.events import (
     ChatRequest,
     Event,
     Finished,
+    Prefill,
     Progress,
     Reasoning,
     Text,
@@ -25,6 +26,7 @@ from engine_bridge.chat.events import (
 from engine_bridge.chat.failures import StreamBroken
 from engine_bridge.chat.figures import Chunk, Meter, prefill_of
 from engine_bridge.chat.flavour import Flavour
+from engine_bridge.chat.prefill import Forecast
 from engine_bridge.chat.thinking import SurrogateMender, ThinkingSplitter
 from engine_bridge.errors import BridgeError, UsageError
 
@@ -43,8 +45,10 @@ async def stream(
     *,
     patience_s: float = PATIENCE_S,
     drafts: bool = False,
+    forecast: Forecast | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """Ask, and yield what happens until `Finished`. `drafts`: the server is known to speculate.
+    """Ask, and yield what happens until `Finished`. `drafts`: the server is known to speculate;
+    `forecast` fills in each `Prefill`'s ETA, and without it only this prefill's own speed does.
 
     Closing this generator (`aclose`, or leaving `contextlib.aclosing`) stops the engine's work.
     Raises BridgeError with a cure when the request is refused, and StreamBroken when the answer
@@ -54,6 +58,7 @@ async def stream(
         if http is None:
             http = await stack.enter_async_context(web.new_client(endpoint.base_url))
         rid = flavour.request_id()
+        forecast = forecast or Forecast()
         extras, deadline, attempt = True, time.monotonic() + patience_s, 0
         while True:
             body = flavour.body(request, model, rid, extras=extras)
@@ -61,7 +66,7 @@ async def stream(
             async with aclosing(answering) as events:
                 try:
                     async for event in events:
-                        yield event
+                        yield forecast.update(event) if isinstance(event, Prefill) else event
                     return
                 except _RetryError as again:
                     if again.without_extras:
@@ -213,6 +218,7 @@ class _Answer:
         self._done = self._done or chunk.get("done") is True
         new_tokens = self.meter.read(chunk)
         if prefill := prefill_of(chunk):
+            self.meter.saw_prefill(prefill)
             yield prefill
         choices = chunk.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else None

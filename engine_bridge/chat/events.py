@@ -52,6 +52,12 @@ class Timings:
     ttft_s: float | None = None
     prefill_tokens_per_s: float | None = None
     decode_tokens_per_s: float | None = None
+    queue_s: float | None = None
+    """Of the TTFT: until the engine began with the prompt."""
+    prefill_s: float | None = None
+    """Of the TTFT: reading the prompt, by the engine's own clock."""
+    first_token_s: float | None = None
+    """Of the TTFT: from the prompt's end to the first text that arrived here."""
     accept_length: float | None = None
     drafted_tokens: int | None = None
     accepted_tokens: int | None = None
@@ -77,20 +83,13 @@ class Prefill:
     total: int
     cached: int
     elapsed_s: float
+    eta_s: float | None = None
+    """Seconds until the prompt is read (`engine_bridge.chat.prefill`); None where unknown."""
 
     @property
     def share(self) -> float | None:
         """Share of the prompt that is read, 0 to 1; None where its length is not known."""
         return min(1.0, self.processed / self.total) if self.total else None
-
-    @property
-    def eta_s(self) -> float | None:
-        """Seconds until the prompt is read, at the speed of its uncached part so far; None
-        before that has begun."""
-        done = self.processed - self.cached
-        if done <= 0 or self.elapsed_s <= 0:
-            return None
-        return (self.total - self.processed) * self.elapsed_s / done
 
 
 @dataclass(frozen=True, slots=True)

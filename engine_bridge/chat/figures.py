@@ -57,6 +57,7 @@ def llama_figures(chunk: Chunk) -> dict[str, Any]:
         cached_tokens=timings.get("cache_n"),
         completion_tokens=timings.get("predicted_n"),
         prefill_tokens_per_s=timings.get("prompt_per_second") or None,
+        prefill_s=timings["prompt_ms"] / 1000 if "prompt_ms" in timings else None,
         decode_tokens_per_s=timings.get("predicted_per_second") if predicted > 1 else None,
         drafted_tokens=drafted,
         accepted_tokens=accepted,
@@ -104,6 +105,7 @@ class Meter:
         self._clock = clock
         self._rounds_in_usage = rounds_in_usage
         self._started = clock()
+        self._began: float | None = None
         self._first: float | None = None
         self._last = self._started
         self._pieces = 0
@@ -122,6 +124,11 @@ class Meter:
             self._accepted[grown - 1] += 1
         self._growths += grown > 0
         return grown > 0
+
+    def saw_prefill(self, prefill: Prefill) -> None:
+        """The engine reads the prompt; the first of these tells when it began."""
+        if self._began is None:
+            self._began = self._clock() - prefill.elapsed_s
 
     def saw_tokens(self) -> None:
         """New tokens came, with text or (half of a character) still without."""
@@ -150,6 +157,12 @@ class Meter:
         if timings.prefill_tokens_per_s is None and timings.prompt_tokens and ttft:
             uncached = timings.prompt_tokens - (timings.cached_tokens or 0)
             timings = replace(timings, prefill_tokens_per_s=uncached / ttft)
+        if self._began is not None:
+            queue = max(0.0, self._began - self._started)
+            timings = replace(timings, queue_s=queue)
+            if ttft is not None and timings.prefill_s is not None:
+                rest = max(0.0, ttft - queue - timings.prefill_s)
+                timings = replace(timings, first_token_s=rest)
         return timings
 
     def _decode_rate(self) -> float | None:

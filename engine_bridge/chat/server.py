@@ -1,15 +1,13 @@
-"""What can be asked of a chat server beside a chat: what it is, exact counts, whether it rests."""
+"""What can be asked of a chat server beside a chat: what it is, and whether it rests."""
 
 import asyncio
 import time
-from collections.abc import Iterable
 from typing import Any
 
 import httpx
 
 from engine_bridge.backends.base import Endpoint
 from engine_bridge.chat import failures, web
-from engine_bridge.chat.events import Message
 from engine_bridge.chat.flavour import GENERIC, LLAMA_SERVER, SGLANG, Flavour
 
 QUICK_S = 5.0
@@ -28,12 +26,6 @@ def _json(response: httpx.Response) -> Any:
         return response.json()
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-
-
-async def post_json(http: httpx.AsyncClient, url: str, endpoint: Endpoint, body: Any) -> Any:
-    """As `get_json`, with a body. Tokenizing a long document takes a while: a minute at most."""
-    response = await http.post(url, json=body, headers=endpoint.headers, timeout=60.0)
-    return _json(response)
 
 
 async def detect(endpoint: Endpoint, http: httpx.AsyncClient) -> tuple[Endpoint, Flavour]:
@@ -93,35 +85,6 @@ def model_list(models: Any) -> list[dict[str, Any]]:
     """The entries of a `/v1/models` answer."""
     found = models.get("data") if isinstance(models, dict) else None
     return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
-
-
-async def count_tokens(
-    endpoint: Endpoint,
-    flavour: Flavour,
-    messages: Iterable[Message],
-    http: httpx.AsyncClient | None = None,
-) -> int | None:
-    """How many tokens a prompt has, chat template included; None where the server cannot tell."""
-    if http is None:
-        async with web.new_client(endpoint.base_url) as own:
-            return await count_tokens(endpoint, flavour, messages, own)
-    root = web.root_url(endpoint.base_url)
-    chat = [{"role": m.role, "content": m.content} for m in messages]
-    try:
-        if flavour is LLAMA_SERVER:
-            templated = await post_json(
-                http, f"{root}/apply-template", endpoint, {"messages": chat}
-            )
-            text = {"content": templated["prompt"], "add_special": True, "parse_special": True}
-            return len((await post_json(http, f"{root}/tokenize", endpoint, text))["tokens"])
-        if flavour is SGLANG:
-            counted = await post_json(
-                http, f"{root}/v1/tokenize", endpoint, {"model": "default", "messages": chat}
-            )
-            return int(counted["count"])
-    except (httpx.HTTPError, ValueError, KeyError, TypeError):
-        return None
-    return None
 
 
 async def requests_running(

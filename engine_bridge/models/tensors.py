@@ -140,6 +140,18 @@ class Gguf:
         return dict(counts.most_common())
 
 
+def attention_share(gguf: Gguf) -> float | None:
+    """How much reading a token costs more for each token before it, as a share of what it costs
+    at the start, halved: seconds(n) ~ n + share·n². None where the work depends on more than
+    the header tells (experts, layers of several kinds)."""
+    heads, layers = gguf.arch("attention.head_count"), gguf.arch("block_count")
+    if not heads or not layers or gguf.arch("expert_count"):
+        return None
+    length = gguf.arch("attention.key_length") or (gguf.arch("embedding_length") or 0) // heads
+    weights = sum(math.prod(t.shape) for t in gguf.tensors if t.role == "layers")
+    return heads * length * layers / weights if weights else None
+
+
 @functools.cache
 def type_sizes() -> dict[str, tuple[int, int, int]]:
     """Tensor type name -> (its number, weights per block, bytes per block), from `gguf`."""

@@ -13,7 +13,8 @@ from engine_bridge.chat.client import stream
 from engine_bridge.chat.events import ChatRequest, Finished, Message, Prefill, Progress, Text
 from engine_bridge.chat.failures import StreamBroken
 from engine_bridge.chat.flavour import GENERIC, LLAMA_SERVER
-from engine_bridge.chat.server import confirm_idle, count_tokens, detect
+from engine_bridge.chat.server import confirm_idle, detect
+from engine_bridge.chat.tokens import count_prompt
 from engine_bridge.chat.web import new_client
 from engine_bridge.errors import BridgeError, UnavailableError
 
@@ -60,10 +61,12 @@ async def test_timings_are_the_engines_own(real_engine):
 
 async def test_exact_count_equals_what_the_engine_read(real_engine):
     request = ask("How many tokens has this? <|im_end|> 日本語 🙂")
-    counted = await count_tokens(real_engine.endpoint, LLAMA_SERVER, request.messages)
+    async with new_client(real_engine.url) as http:
+        place = real_engine.endpoint
+        counted = await count_prompt(place, LLAMA_SERVER, request.messages, http)
+        assert await count_prompt(place, GENERIC, request.messages, http) is None
     events = await collect(stream(real_engine.endpoint, request, LLAMA_SERVER, ""))
     assert counted == finished(events).timings.prompt_tokens
-    assert await count_tokens(real_engine.endpoint, GENERIC, request.messages) is None
 
 
 async def test_second_question_on_a_document_is_served_from_the_cache(real_engine):

@@ -84,7 +84,7 @@ def test_live_figures_follow_a_reply() -> None:
     now = [0.0]
     live = Live(now=lambda: now[0])
     live.begin()
-    live.take(Prefill(processed=300, total=1000, cached=100, elapsed_s=2.0))
+    live.take(Prefill(processed=300, total=1000, cached=100, elapsed_s=2.0, eta_s=7.0))
     assert live.prefill_share == 0.3
     assert live.prefill_eta_s == 7.0
     live.take(Text("a"))

@@ -20,3 +20,6 @@ class Document:
     """Where in `text` each page, slide or sheet starts; empty where there are none."""
     note: str = ""
     """One sentence the user must know, such as how many pages hold no text; mostly empty."""
+    first_page: int = 1
+    first_line: int = 1
+    """Which page or line of the whole document this begins with, where it is a part of one."""
