@@ -167,7 +167,7 @@ async def _prompt_tokens(
     thinking, messages = conversation.parameters.thinking, conversation.messages()
     if not messages:
         return 0, "exact"
-    before, question = _split(conversation)
+    before, question = split(conversation)
     known = counter.known_prompt(before.messages(), engine, thinking) if question else None
     if known is not None and (added := await counter.text(question, engine)) is not None:
         return known + added + MESSAGE_TOKENS, "sum"
@@ -175,7 +175,7 @@ async def _prompt_tokens(
     return (_estimate(messages), "estimate") if whole is None else (whole, "exact")
 
 
-def _split(conversation: "Conversation") -> "tuple[Conversation, str]":
+def split(conversation: "Conversation") -> "tuple[Conversation, str]":
     """The conversation without its last question, and that; no question where the last turn
     is an answer."""
     turns = list(conversation.turns)

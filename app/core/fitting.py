@@ -178,7 +178,9 @@ async def _turns(
     over: int, conversation: "Conversation", engine: "Engine", counter: Counter
 ) -> DropTurns | None:
     """As few of the oldest exchanges as suffice; the last question stays."""
-    turns = conversation.turns[conversation.unsent_turns :]
+    from app.core.budget import split
+
+    turns = split(conversation)[0].turns[conversation.unsent_turns :]
     frees = dropped = 0
     for number, turn in enumerate(turns, start=1):
         frees += await counter.text(turn.text, engine) or 0

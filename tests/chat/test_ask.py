@@ -129,10 +129,11 @@ async def test_no_server_is_exit_3():
     assert "connection refused" in err
 
 
-async def test_prompt_too_long_is_exit_1_with_the_numbers(at):
+async def test_prompt_too_long_is_exit_2_with_the_numbers_and_cures(at):
     code, out, err = await ask("Hi", *at, stdin=b"word " * 3000)
-    assert (code, out) == (1, b"")
-    assert "context holds 2,048" in err
+    assert (code, out) == (2, b"")
+    assert "the context of 2,048 holds" in err
+    assert "eave out standard input" in err
 
 
 async def test_broken_stream_prints_what_arrived_says_why_and_exits_1():

@@ -8,6 +8,7 @@ import signal
 
 import pytest
 
+from app.core.budget import TooLongError
 from app.core.conversation import Conversation, Parameters, Turn
 from app.core.documents import document_from_bytes
 from engine_bridge.backends.attach import AttachedEngine
@@ -16,7 +17,7 @@ from engine_bridge.chat.failures import StreamBroken
 from engine_bridge.chat.flavour import LLAMA_SERVER
 from engine_bridge.chat.server import confirm_idle
 from engine_bridge.contract import EngineSpec
-from engine_bridge.errors import BridgeError, UsageError
+from engine_bridge.errors import UsageError
 
 REPORT = document_from_bytes(b"The bridge opened in 1932. It is blue.", "report.txt")
 LEASE = document_from_bytes(b"The rent is 900 a month.", 'lease "A".txt')
@@ -108,14 +109,14 @@ async def test_killed_engine_leaves_the_answer_with_the_reason(fresh_engine, key
     assert answer.finish_reason == ""
 
 
-async def test_refused_question_keeps_its_turn_with_the_reason(real_engine, key):
+async def test_question_that_does_not_fit_leaves_no_turn(real_engine, key):
     talk = short()
     async with attached(real_engine.url) as engine:
-        with pytest.raises(BridgeError, match="context holds"):
-            await run(talk.ask("word " * 3000, engine))
-        assert "context holds" in talk.turns[-1].broken
         await run(talk.ask("Say hello.", engine))
-    assert talk.turns[-1].text
+        before = list(talk.turns)
+        with pytest.raises(TooLongError, match="context of 2,048 holds"):
+            await run(talk.ask("word " * 3000, engine))
+        assert talk.turns == before
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n\t"])

@@ -9,15 +9,17 @@ ones last of all; `add` returns what it removed, so that the user can be told.
 
 import hashlib
 import json
-import sqlite3
-import threading
 import time
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.core.documents import Document
+
+if TYPE_CHECKING:
+    from app.core.database import Database
 
 LIMIT_BYTES = 1_000_000_000
 """Room for all texts together, as they lie in the file (compressed to about a third)."""
@@ -43,7 +45,7 @@ MIGRATIONS = (
         tokens INTEGER NOT NULL,
         used_at REAL NOT NULL,
         PRIMARY KEY (text_sha256, tokenizer)
-    ) STRICT, WITHOUT ROWID;
+    ) STRICT;
     """,
 )
 KEPT_COUNTS = 10_000
@@ -66,25 +68,23 @@ class Entry:
 
 
 class ShelfStore:
-    def __init__(self, connection: sqlite3.Connection, limit_bytes: int = LIMIT_BYTES) -> None:
-        self._db = connection
+    def __init__(self, database: "Database", limit_bytes: int = LIMIT_BYTES) -> None:
+        self._db = database
         self._limit = limit_bytes
-        self._lock = threading.Lock()
+        self.notice = database.notice
+        """What the user must know of this opening (damage, and what was kept); mostly empty."""
 
     @classmethod
     def open(cls, path: Path | None = None, limit_bytes: int = LIMIT_BYTES) -> "ShelfStore":
         """The user's shelf, or the one in a file. Raises BridgeError where it cannot be had."""
-        from importlib import import_module
-
+        from app.core.database import open_database
         from engine_bridge import paths
-
-        open_database = import_module("app.core.database").open_database
 
         path = path or paths.data_dir() / "shelf.db"
         return cls(open_database(path, MIGRATIONS), limit_bytes)
 
     def close(self) -> None:
-        with self._lock:
+        with self._db.lock:
             self._db.close()
 
     def add(self, document: Document, keep: Collection[str] = ()) -> tuple[Entry, ...]:
@@ -108,7 +108,7 @@ class ShelfStore:
             now,
             now,
         )
-        with self._lock, self._db:
+        with self._db.transaction():
             self._db.execute(
                 "INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (sha256) DO UPDATE"
                 " SET title=excluded.title, kind=excluded.kind, encoding=excluded.encoding,"
@@ -120,7 +120,7 @@ class ShelfStore:
 
     def get(self, sha256: str) -> Document | None:
         """The document with its text, which counts as a use; None where it is not here."""
-        with self._lock, self._db:
+        with self._db.transaction():
             row = self._db.execute(
                 "SELECT title, text, encoding, sha256, characters, kind, pages, note"
                 " FROM document WHERE sha256 = ?",
@@ -138,24 +138,24 @@ class ShelfStore:
 
     def entries(self) -> tuple[Entry, ...]:
         """Everything on the shelf, what was used last first."""
-        with self._lock:
+        with self._db.told(), self._db.lock:
             rows = self._db.execute(f"{_ENTRIES} ORDER BY used_at DESC, rowid DESC").fetchall()
         return tuple(Entry(*row) for row in rows)
 
     def remove(self, sha256: str) -> bool:
         """Forget a document. False where it was not here."""
-        with self._lock, self._db:
+        with self._db.transaction():
             found = self._db.execute("DELETE FROM document WHERE sha256 = ?", (sha256,))
             return found.rowcount > 0
 
     def stored_bytes(self) -> int:
         """Bytes all texts take in the file."""
-        with self._lock:
+        with self._db.told(), self._db.lock:
             return self._stored()
 
     def tokens(self, text: str, tokenizer: str) -> int | None:
         """The remembered count of a text's tokens."""
-        with self._lock:
+        with self._db.told(), self._db.lock:
             row = self._db.execute(
                 "SELECT tokens FROM token_count WHERE text_sha256 = ? AND tokenizer = ?",
                 (digest(text), tokenizer),
@@ -164,7 +164,7 @@ class ShelfStore:
 
     def remember_tokens(self, text: str, tokenizer: str, tokens: int) -> None:
         """Keep a count; the oldest make room beyond 10,000."""
-        with self._lock, self._db:
+        with self._db.transaction():
             self._db.execute(
                 "INSERT OR REPLACE INTO token_count VALUES (?,?,?,?)",
                 (digest(text), tokenizer, tokens, time.time()),
