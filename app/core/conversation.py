@@ -217,9 +217,7 @@ class Conversation:
         self, engine: Engine, unfinished: Turn | None = None
     ) -> AsyncGenerator[Event, None]:
         from app.core.shelf.counting import Counter
-        from engine_bridge.chat.client import stream
         from engine_bridge.chat.flavour import flavour_of
-        from engine_bridge.chat.prefill import forecast_for
         from engine_bridge.engine import wait_until_ready
 
         request = self.request()
@@ -229,51 +227,32 @@ class Conversation:
             self._append(answer)
         else:
             answer.finish_reason = answer.broken = ""
-        asked = False
         try:
             status = await wait_until_ready(engine)
-            if (endpoint := engine.endpoint) is None:
-                raise BridgeError(_("The engine left before it was asked."), _("Ask again."))
             await budget.check(self, engine, self.counter or Counter())
             flavour = flavour_of(status)
             model = self.model or status.model_name
             answer.origin = _origin(status, flavour.id, model)
             if unfinished is not None:
                 request = _going_on(request, answer, can=flavour.continues is not None)
-            drafts = "draft_rounds" in status.load.counters
-            forecast = await asyncio.to_thread(forecast_for, status)
-            answering = stream(
-                endpoint, request, flavour, model, drafts=drafts, forecast=forecast
-            )
-            asked = True
-            try:
-                async with aclosing(answering) as events:
-                    async for event in events:
-                        _grow(answer, event, before)
-                        if self.watcher is not None:
-                            self.watcher.grew(answer)
-                        yield event
-            finally:
-                await asyncio.to_thread(forecast.finish)
+            async with aclosing(_stream(engine, status, request, model)) as events:
+                async for event in events:
+                    _grow(answer, event, before)
+                    if self.watcher is not None:
+                        self.watcher.grew(answer)
+                    yield event
         except TooLongError as error:
+            answer.broken = error.reason
             if unfinished is None:
                 self._drop(answer)
-            else:
-                answer.broken = error.reason
             raise
         except BridgeError as error:
-            if asked and isinstance(error, UnavailableError) and _is_ours(engine):
-                # The address and tunnel of a server are nothing the user has to do with here.
-                error = UnavailableError(
-                    _("The engine does not answer any more."),
-                    _("Start it again, then ask again."),
-                )
             answer.broken = error.reason
-            raise error
+            raise
         finally:
             if not answer.finish_reason and not answer.broken:
                 answer.finish_reason = STOPPED
-            if self.watcher is not None:
+            if self.watcher is not None and answer in self.turns:
                 self.watcher.ended(answer)
 
     def _append(self, turn: Turn) -> None:
@@ -319,6 +298,36 @@ def _going_on(request: ChatRequest, answer: Turn, *, can: bool) -> ChatRequest:
         "This server cannot continue a reply, so it was asked to go on: words may be repeated."
     )
     return replace(request, messages=(*request.messages, Message("user", GO_ON)))
+
+
+async def _stream(
+    engine: Engine, status: EngineStatus, request: ChatRequest, model: str
+) -> AsyncGenerator[Event, None]:
+    """What the engine answers; each prefill is forecast, and teaches how long they take here."""
+    from engine_bridge.chat.client import stream
+    from engine_bridge.chat.flavour import flavour_of
+    from engine_bridge.chat.prefill import forecast_for
+
+    if (endpoint := engine.endpoint) is None:
+        raise BridgeError(_("The engine left before it was asked."), _("Ask again."))
+    drafts = "draft_rounds" in status.load.counters
+    forecast = await asyncio.to_thread(forecast_for, status)
+    answering = stream(
+        endpoint, request, flavour_of(status), model, drafts=drafts, forecast=forecast
+    )
+    try:
+        async with aclosing(answering) as events:
+            async for event in events:
+                yield event
+    except UnavailableError:
+        if not _is_ours(engine):
+            raise
+        # The address and tunnel of a server are nothing the user has to do with here.
+        raise UnavailableError(
+            _("The engine does not answer any more."), _("Start it again, then ask again.")
+        ) from None
+    finally:
+        await asyncio.to_thread(forecast.finish)
 
 
 def _is_ours(engine: Engine) -> bool:

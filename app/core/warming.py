@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from app.core.shelf.counting import Counter, estimated_tokens, place_of
+from app.core.budget import thinking_of
+from app.core.shelf.counting import Counter, place_of
 from engine_bridge.chat.events import Event, Finished, Prefill, Progress, Reasoning, Text
 from engine_bridge.contract import EngineState
 from engine_bridge.errors import BridgeError
@@ -206,7 +207,7 @@ class Warmer:
         conversation = self._conversation()
         return _Prefix(
             conversation.system,
-            conversation.parameters.thinking,
+            thinking_of(conversation),
             self._names(conversation.documents),
             len(_answered(conversation).turns) - conversation.unsent_turns,
         )
@@ -230,7 +231,7 @@ class Warmer:
 
     def _tokens(self, document: "Document") -> int:
         known = self._counter.known_document(document, self._engine)
-        return known if known is not None else estimated_tokens(document.text)
+        return known if known is not None else document.characters // 4
 
     def _documents_tokens(self) -> int:
         return sum(self._tokens(each) for each in self._conversation().documents)
@@ -276,7 +277,7 @@ class Warmer:
         status, endpoint = engine.status, engine.endpoint
         if endpoint is None:
             return
-        thinking = conversation.parameters.thinking
+        thinking = thinking_of(conversation)
         forecast = await asyncio.to_thread(forecast_for, status)
         try:
             for document in conversation.documents:
