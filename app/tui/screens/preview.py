@@ -1,0 +1,216 @@
+"""The text of a document as the model sees it: to scroll, search and go to a page."""
+
+import asyncio
+import re
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Footer, Input, Static
+
+from app.core.documents import Document
+from app.core.i18n import _
+from app.core.prompt import document_prompt
+from app.tui.glyphs import Glyphs
+from app.tui.plain import one_line
+from app.tui.shelf.pieces import Text
+from app.tui.shelf.text_view import TextView
+
+_LAST_MARK = re.compile(r"^\[((?:p|l)\.\d+)\]$", re.MULTILINE)
+FIRST = 200_000
+"""Characters within which the mark of a place is looked for: no page is longer."""
+
+
+class PreviewScreen(Screen[None]):
+    """One document. `place` is where to open it: a mark such as p.3 or l.40, or a quotation."""
+
+    CSS_PATH = "preview.tcss"
+    AUTO_FOCUS = "#text"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,f4", "back", "Back", key_display="Esc"),
+        Binding("slash,ctrl+f", "find", "Search", key_display="/"),
+        Binding("n", "next(1)", "Next", show=False),
+        Binding("N", "next(-1)", "Previous", show=False),
+        Binding("g", "go_to", "Go to page"),
+        Binding("y", "copy", "Copy all", show=False),
+    ]
+
+    def __init__(self, document: Document, glyphs: Glyphs, place: str = "") -> None:
+        super().__init__()
+        self._document = document
+        self._glyphs = glyphs
+        self._place = place
+        self._view = TextView(glyphs, id="text")
+        self._head = Static(id="head")
+        self._input = Input(id="ask", compact=True, select_on_focus=True)
+        self._asks = ""
+        """What the input is for: search or page."""
+        self._from = 0
+        """Where the search that is being typed began."""
+
+    def compose(self) -> ComposeResult:
+        yield self._head
+        yield self._view
+        with Horizontal(id="line"):
+            yield Static(id="label")
+            yield self._input
+            yield Static(id="count")
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        self._ask("")
+        self._show_head()
+        self.run_worker(self._load(), group="load")
+
+    async def _load(self) -> None:
+        text = await asyncio.to_thread(lambda: Text.of(document_prompt(self._document)))
+        self._view.show(text)
+        if self._place:
+            self.show_place(self._place)
+
+    def show_place(self, place: str) -> None:
+        """Go to a mark, or to where these words stand."""
+        if (offset := self._mark(place)) is not None:
+            self._view.go_to(offset)
+        elif not self._view.search(place, 0):
+            self.notify(_("This is not in the text."), severity="warning")
+
+    def _mark(self, place: str) -> int | None:
+        text = self._view.text.text
+        at = text.find(f"\n[{place}]\n")
+        return None if at < 0 else at + 1
+
+    # The head
+
+    @on(TextView.Moved)
+    def _show_head(self) -> None:
+        document, dot = self._document, self._glyphs.dot
+        facts = [document.kind, _("{n:,} characters").format(n=document.characters)]
+        if document.encoding and document.encoding != "utf-8":
+            facts.append(document.encoding)
+        if pages := len(document.pages):
+            facts.insert(1, _("{n:,} pages").format(n=pages))
+        if place := self._place_in_view():
+            facts.append(place)
+        note = f"\n{one_line(document.note)}" if document.note else ""
+        self._head.update(
+            Content.assemble(
+                (f"{self._glyphs.document} {one_line(document.title)}", "bold $primary"),
+                (f"  {f' {dot} '.join(facts)}", "$muted"),
+                (note, "$warning"),
+            )
+        )
+
+    def _place_in_view(self) -> str:
+        """The last mark above what is in view."""
+        end = self._view.offset_in_view + 1
+        text = self._view.text.text
+        near = text[max(0, end - FIRST) : text.find("\n", end) if end < len(text) else end]
+        found = _LAST_MARK.findall(near)
+        return found[-1] if found else ""
+
+    # Searching, going
+
+    def _ask(self, what: str) -> None:
+        self._asks = what
+        self.query_one("#line").display = bool(what)
+        if what:
+            label = _("Search") if what == "search" else self._unit()
+            self.query_one("#label", Static).update(f"{label} ")
+            self._from = self._view.offset_in_view
+            self._input.value = self._view.found.needle if what == "search" else ""
+            self._input.focus()
+        else:
+            self._view.focus()
+
+    def _unit(self) -> str:
+        return _("Page") if self._document.pages else _("Line")
+
+    def action_find(self) -> None:
+        """Search, from what is in view on."""
+        self._ask("search")
+
+    def action_go_to(self) -> None:
+        """Ask for a page, or a line where there are no pages."""
+        self._ask("place")
+
+    def action_back(self) -> None:
+        """Close the input, else the screen."""
+        if self._asks:
+            self._ask("")
+        else:
+            self.dismiss()
+
+    def action_next(self, step: int) -> None:
+        """To the next match, or the one before."""
+        found = self._view.found
+        if not found.needle:
+            self._ask("search")
+            return
+        start = found.at + 1 if step > 0 else found.at
+        self._find(found.needle, start, backwards=step < 0)
+
+    @on(Input.Changed, "#ask")
+    def _typed(self, event: Input.Changed) -> None:
+        if self._asks == "search":
+            self._find(event.value, self._from)
+
+    @on(Input.Submitted, "#ask")
+    def _submitted(self, event: Input.Submitted) -> None:
+        asks, value = self._asks, event.value.strip()
+        self._ask("")
+        if asks == "place" and value and not self._go(value):
+            self.notify(_("There is no such place."), severity="warning")
+
+    def _go(self, value: str) -> bool:
+        if not value.isdigit():
+            offset = self._mark(value)
+        elif self._document.pages:
+            offset = self._mark(f"p.{value}")
+        else:
+            offset = self._line(int(value))
+        if offset is None:
+            return False
+        self._view.go_to(offset, above=0)
+        return True
+
+    def _line(self, number: int) -> int | None:
+        """Where a line of the document starts; marks and tags are no lines of it."""
+        text, at = self._view.text.text, self._view.text.text.find("\n") + 1
+        line = self._document.first_line if hasattr(self._document, "first_line") else 1
+        while line < number:
+            end = text.find("\n", at) + 1
+            if not end or end == len(text):
+                return None
+            is_mark = _LAST_MARK.fullmatch(text[at : end - 1])
+            line += not is_mark
+            at = end
+        return at
+
+    def _find(self, needle: str, start: int, backwards: bool = False) -> None:
+        self._view.search(needle, start, backwards)
+        self.query_one("#line").display = bool(needle) or bool(self._asks)
+        self.run_worker(self._count(), group="count", exclusive=True)
+
+    async def _count(self) -> None:
+        """Say which match this is, and of how many."""
+        found, folded = self._view.found, self._view.text.folded
+        words = ""
+        if found.needle and found.at < 0:
+            words = _("not found")
+        elif found.needle:
+            before = await asyncio.to_thread(folded.count, found.needle, 0, found.at)
+            total = await asyncio.to_thread(folded.count, found.needle)
+            words = _("{n:,} of {total:,}").format(n=before + 1, total=total)
+        self.query_one("#count", Static).update(words)
+
+    async def action_copy(self) -> None:
+        """Copy the document's text."""
+        from app.tui.app import LingChat
+
+        assert isinstance(self.app, LingChat)
+        await self.app.copy(self._document.text)

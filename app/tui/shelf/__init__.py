@@ -1,0 +1,1 @@
+"""The documents of the conversation: their list, their text, and what is found in it."""

@@ -1,0 +1,143 @@
+"""A text of any length to scroll and search through; only what is in view is ever wrapped."""
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from app.tui.glyphs import UNICODE, Glyphs
+from app.tui.palette import derive
+from app.tui.shelf.pieces import Folded, Found, Pieces, Text
+from app.tui.transcript.stack import Look
+
+
+class TextView(ScrollView, can_focus=True):
+    """Shows a `Text`, line by line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down,j", "scroll_down", "Down", show=False),
+        Binding("up,k", "scroll_up", "Up", show=False),
+        Binding("pagedown,space", "page_down", "Page down", show=False),
+        Binding("pageup,b", "page_up", "Page up", show=False),
+        Binding("home", "scroll_home", "Top", show=False),
+        Binding("end,G", "scroll_end", "End", show=False),
+    ]
+
+    class Moved(Message):
+        """Another part of the text is in view."""
+
+    def __init__(self, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._glyphs = glyphs
+        self._look = Look(glyphs=glyphs)
+        self._pieces = Pieces(Text.of(""))
+        self._goal: int | None = None
+        """Where to go once the size is known."""
+
+    @property
+    def text(self) -> Text:
+        """What is shown."""
+        return self._pieces.text
+
+    @property
+    def found(self) -> Found:
+        """What is searched, and the match looked at."""
+        return self._pieces.found
+
+    @property
+    def offset_in_view(self) -> int:
+        """Where in the text the first row begins."""
+        return self._pieces.offset_at(round(self.scroll_y))
+
+    def show(self, text: Text, offset: int = 0) -> None:
+        """Show this text from `offset` on."""
+        self._pieces = Pieces(text)
+        self._settle()
+        self.go_to(offset, above=0)
+
+    def go_to(self, offset: int, above: int = 3) -> None:
+        """Bring this place of the text into view, `above` rows from the top."""
+        if not self.size.height:
+            self._goal = offset
+            return
+        row = self._pieces.row_of(offset, self._look)
+        self._settle()
+        self.scroll_to(y=max(0, row - above), animate=False, force=True, immediate=True)
+        self._settle()
+
+    def search(self, needle: str, start: int, backwards: bool = False) -> bool:
+        """Go to the next match from `start` on, around the end if need be; False without one."""
+        folded = self.text.folded
+        wanted = Folded.of(needle)
+        find = folded.rfind if backwards else folded.find
+        limits = ((0, max(0, start)), (0, len(folded))) if backwards else ((start,), (0,))
+        at = -1
+        for limit in limits:
+            if wanted and at < 0:
+                at = find(wanted, *limit)
+        self._pieces.found = Found(wanted, at)
+        self._look = Look(self._look.width, self._look.palette, self._glyphs)  # paint all again
+        if at >= 0:
+            row = self._pieces.row_of(at, self._look) - round(self.scroll_y)
+            if not 0 <= row < self.size.height:
+                self.go_to(at)
+        self._settle()
+        return at >= 0
+
+    def action_page_down(self) -> None:
+        self.scroll_relative(y=max(1, self.size.height - 1), animate=False)
+
+    def action_page_up(self) -> None:
+        self.scroll_relative(y=-max(1, self.size.height - 1), animate=False)
+
+    # Where it stands
+
+    def _settle(self) -> None:
+        """Paint what is visible and bring the scroll range up to date."""
+        height = self.size.height
+        if not self.is_mounted or not height:
+            return
+        stack = self._pieces.stack
+        for _ in range(3):  # painting may bring other pieces into view
+            top = round(self.scroll_y)
+            if grown := stack.paint(top, top + height, self._look):
+                self.set_reactive(ScrollView.scroll_y, self.scroll_y + grown)
+                self.set_reactive(ScrollView.scroll_target_y, self.scroll_y)
+        self.virtual_size = Size(self._width, max(height, stack.height))
+        self.refresh()
+        self.post_message(self.Moved())
+
+    @property
+    def _width(self) -> int:
+        return self.scrollable_content_region.width
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self._settle()
+
+    def on_mount(self) -> None:
+        super().on_mount()  # type: ignore[no-untyped-call]
+        self.app.theme_changed_signal.subscribe(self, lambda _theme: self._change_look())
+
+    def on_resize(self, event: events.Resize) -> None:
+        goal = self.offset_in_view if self._goal is None else self._goal
+        self._goal = None
+        self._change_look()
+        self.go_to(goal, above=0)
+
+    def _change_look(self) -> None:
+        if self._width:
+            self._look = Look(self._width, derive(self.app.current_theme), self._glyphs)
+            self._settle()
+
+    def render_line(self, y: int) -> Strip:
+        line = self._pieces.stack.line(round(self.scroll_y) + y)
+        style = self._look.palette.text
+        if line is None:
+            return Strip.blank(self._width, style)
+        return line.strip.crop_extend(0, self._width, style)
