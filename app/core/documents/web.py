@@ -1,8 +1,10 @@
 """A page that the user asked for by its address."""
 
+import asyncio
 import time
+from collections.abc import Coroutine
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from app.core.documents.limits import MAX_BYTES
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 CONNECT_S, SILENCE_S, TOTAL_S = 10.0, 20.0, 300.0
 MAX_REDIRECTS = 5
+STOP_S = 0.1
+"""Seconds after which a fetch that is given up ends at the latest."""
 
 _SUFFIX_OF_TYPE = {
     "text/html": ".html",
@@ -30,14 +34,32 @@ _SUFFIX_OF_TYPE = {
 def fetch(address: str, report: Report, reader: Reader) -> tuple[bytes, str]:
     """The bytes at an http or https address, and a title with the suffix of their format.
 
-    Raises UsageError for an address that makes no sense, BridgeError when it cannot be had;
-    ends between two pieces after `reader.stop()`.
+    For a thread without an event loop. Raises UsageError for an address that makes no sense,
+    BridgeError when it cannot be had; ends soon after `reader.stop()`, also while a server is
+    silent.
     """
+    return asyncio.run(_unless_stopped(_fetch(address, report), reader))
+
+
+async def _unless_stopped(
+    work: Coroutine[Any, Any, tuple[bytes, str]], reader: Reader
+) -> tuple[bytes, str]:
+    task = asyncio.ensure_future(work)
+    try:
+        while not task.done():
+            await asyncio.wait([task], timeout=STOP_S)
+            reader.check()
+    finally:
+        task.cancel()
+    return await task
+
+
+async def _fetch(address: str, report: Report) -> tuple[bytes, str]:
     import httpx
 
     try:
-        with (
-            httpx.Client(
+        async with (
+            httpx.AsyncClient(
                 follow_redirects=True,
                 max_redirects=MAX_REDIRECTS,
                 timeout=httpx.Timeout(SILENCE_S, connect=CONNECT_S),
@@ -50,7 +72,7 @@ def fetch(address: str, report: Report, reader: Reader) -> tuple[bytes, str]:
                     f"{address} answers {answer.status_code} {answer.reason_phrase}.",
                     "Check the address in a browser.",
                 )
-            data = _body(answer, address, report, reader)
+            data = await _body(answer, address, report)
             kind = answer.headers.get("content-type", "").split(";")[0].strip().lower()
             return data, _title(str(answer.url), kind)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
@@ -64,12 +86,11 @@ def fetch(address: str, report: Report, reader: Reader) -> tuple[bytes, str]:
         ) from error
 
 
-def _body(answer: "httpx.Response", address: str, report: Report, reader: Reader) -> bytes:
+async def _body(answer: "httpx.Response", address: str, report: Report) -> bytes:
     data, began = bytearray(), time.monotonic()
     length = answer.headers.get("content-length", "")
     of = int(length) if length.isdecimal() else 0
-    for piece in answer.iter_bytes():
-        reader.check()
+    async for piece in answer.aiter_bytes():
         data += piece
         if len(data) > MAX_BYTES:
             raise UsageError(f"{address} is larger than 64 MB.", "Give the part that matters.")
