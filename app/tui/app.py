@@ -42,6 +42,7 @@ class LingChat(App[None]):
         "app.tcss",
         "transcript/transcript.tcss",
         "composer/composer.tcss",
+        "shelf/shelf.tcss",
         "panel/panel.tcss",
         "screens/chat.tcss",
     ]

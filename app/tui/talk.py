@@ -25,6 +25,7 @@ SETTLE_S = 10.0
 AGAIN = "Ctrl+R asks again."
 FOR_ENGINE = "sent when the engine is ready"
 FOR_REPLY = "sent after this reply"
+FOR_DOCUMENTS = "sent when its documents are read"
 FOR_CURE = "kept until the engine runs again: F5 starts it"
 
 
@@ -69,12 +70,15 @@ class Talk:
         state = self._app.status.state
         if self._stopping is not None and state is not EngineState.BUSY:
             self._settle()
-        if self._queue and not self.is_running and state.is_usable and not self._app.wanted:
+        is_free = not self.is_running and not self._screen.desk.is_reading
+        if self._queue and is_free and state.is_usable and not self._app.wanted:
             entry = self._queue.popleft()
             entry.set_waits("")
             self._begin(entry, lambda: self._app.conversation.ask(entry.text, self._app.engine))
         if self.is_running:
             waits = FOR_REPLY
+        elif self._screen.desk.is_reading:
+            waits = FOR_DOCUMENTS
         elif is_down(self._app.status):
             waits = FOR_CURE
         else:

@@ -63,11 +63,11 @@ def preview_folder(root: str | Path) -> FolderPreview:
     What .gitignore names never appears. Raises UsageError where nothing could be read.
     """
     root = Path(root).expanduser().resolve()
-    named = _by_git(root)
+    named = by_git(root)
     taken: list[Entry] = []
     left: list[Entry] = []
     total = 0
-    for path in sorted(_by_walk(root) if named is None else named):
+    for path in sorted(by_walk(root) if named is None else named):
         entry = _look(root, path)
         if entry is None:
             continue
@@ -174,7 +174,7 @@ def _is_text(head: bytes) -> bool:
     return True
 
 
-def _by_git(root: Path) -> list[str] | None:
+def by_git(root: Path) -> list[str] | None:
     """What belongs to a repository: tracked files and new ones that are not ignored.
 
     None where there is no git or no repository.
@@ -208,7 +208,7 @@ def _by_git(root: Path) -> list[str] | None:
     return sorted({os.fsdecode(name) for name in done.stdout.split(b"\0") if name})
 
 
-def _by_walk(root: Path) -> Iterator[str]:
+def by_walk(root: Path) -> Iterator[str]:
     """Files that are not hidden and that no .gitignore on the way names."""
     from gitignore_parser import parse_gitignore
 

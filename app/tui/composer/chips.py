@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import ItemGrid
@@ -11,15 +12,21 @@ from textual.message import Message
 from textual.widgets import Static
 
 from app.core.documents import Document
+from app.core.i18n import _
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.plain import one_line
-from engine_bridge.models.progress import size_text
+from app.tui.shelf.reading import Reading
+from app.tui.shelf.rows import Row
+
+CROSS = 3
+"""Columns at the end of a chip that a click on removes it."""
 
 
 class Chip(Static, can_focus=True):
     """One document: its title, its size, and a cross to remove it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Read document", id="chip.open"),
         Binding("delete,backspace,x", "drop", "Remove document", id="chip.drop"),
     ]
 
@@ -30,26 +37,71 @@ class Chip(Static, can_focus=True):
             super().__init__()
             self.document = document
 
-    def __init__(self, document: Document, glyphs: Glyphs) -> None:
+    class Opened(Message):
+        """The user wants to read this document."""
+
+        def __init__(self, document: Document) -> None:
+            super().__init__()
+            self.document = document
+
+    def __init__(self, row: Row, glyphs: Glyphs) -> None:
         super().__init__()
-        self.document = document
+        self.row = row
         self._glyphs = glyphs
-        self.tooltip = f"{one_line(document.title)}: click or press Delete to remove it"
+        self.tooltip = _("{title}: Enter reads it, Delete removes it").format(title=row.title)
+
+    def show(self, row: Row) -> None:
+        """Show what is known of the document now."""
+        if row != self.row:
+            self.row = row
+            self.refresh()
 
     def render(self) -> Content:
+        row = self.row
         return Content.assemble(
-            (f"{self._glyphs.document} ", "$accent"),
-            one_line(self.document.title),
-            (f"  {size_text(len(self.document.text.encode()))} ", "$muted"),
+            row.sign(self._glyphs),
+            " ",
+            row.title,
+            (f"  {row.size()} ", "$muted"),
             ("×" if self._glyphs is UNICODE else "x", "$muted"),
         )
 
-    def on_click(self) -> None:
-        self.action_drop()
+    def on_click(self, event: events.Click) -> None:
+        if event.x >= self.size.width - CROSS:
+            self.action_drop()
+        else:
+            self.action_open()
+
+    def action_open(self) -> None:
+        """Read the document."""
+        self.post_message(self.Opened(self.row.document))
 
     def action_drop(self) -> None:
         """Remove the document."""
-        self.post_message(self.Dropped(self.document))
+        self.post_message(self.Dropped(self.row.document))
+
+
+class ReadingChip(Static, can_focus=True):
+    """One document that is being read, and how far that is."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("delete,backspace,x", "stop", "Stop reading", id="chip.stop"),
+    ]
+
+    def __init__(self, reading: Reading, glyphs: Glyphs) -> None:
+        super().__init__()
+        self.reading = reading
+        self._glyphs = glyphs
+
+    def render(self) -> Content:
+        title = one_line(self.reading.title)
+        return Content.assemble(
+            (f"{self._glyphs.document} ", "$accent"), title, (f"  {self.reading.text}", "$muted")
+        )
+
+    def action_stop(self) -> None:
+        """Give it up."""
+        self.reading.stop()
 
 
 class Chips(ItemGrid):
@@ -58,18 +110,29 @@ class Chips(ItemGrid):
     def __init__(self, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:
         super().__init__(id=id, min_column_width=28, stretch_height=False)
         self._glyphs = glyphs
-        self._documents: tuple[Document, ...] = ()
+        self._rows: tuple[Row, ...] = ()
+        self._readings: tuple[Reading, ...] = ()
 
     def compose(self) -> ComposeResult:
-        for document in self._documents:
-            yield Chip(document, self._glyphs)
+        for row in self._rows:
+            yield Chip(row, self._glyphs)
+        for reading in self._readings:
+            yield ReadingChip(reading, self._glyphs)
 
-    async def show(self, documents: Sequence[Document]) -> None:
-        """Show these documents."""
-        if tuple(documents) != self._documents:
-            self._documents = tuple(documents)
-            self.display = bool(documents)
+    async def show(self, rows: Sequence[Row], readings: Sequence[Reading] = ()) -> None:
+        """Show these documents, and what is being read."""
+        old, new = self._rows, tuple(rows)
+        is_same = [each.document for each in old] == [each.document for each in new]
+        self._rows, was_reading = new, self._readings
+        self._readings = tuple(readings)
+        if not is_same or was_reading != self._readings:
+            self.display = bool(new or readings)
             await self.recompose()
+            return
+        for chip, row in zip(self.query(Chip), new, strict=False):
+            chip.show(row)
+        for reading in self.query(ReadingChip):
+            reading.refresh()
 
     def on_mount(self) -> None:
-        self.display = bool(self._documents)
+        self.display = bool(self._rows or self._readings)

@@ -8,12 +8,12 @@ from textual.message import Message
 
 from app.core.documents import MAX_BYTES
 from app.core.i18n import _
+from app.tui.composer.completing import CompletingArea
 from app.tui.composer.pastes import LARGE_PASTE, Pastes
-from app.tui.composer.token_area import TokenArea
 from app.tui.plain import plain
 
 
-class Composer(TokenArea):
+class Composer(CompletingArea):
     """Grows with what is typed, up to a third of the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -26,11 +26,11 @@ class Composer(TokenArea):
     ]
 
     class Sent(Message):
-        """The user wants this text sent."""
+        """The user wants this text sent, or done what it asks for where it is a command."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, may_be_command: bool) -> None:
             super().__init__()
-            self.text = text
+            self.text, self.may_be_command = text, may_be_command
 
     class Pasted(Message):
         """The user pasted a text too large for the box; its token stands in the box."""
@@ -62,9 +62,10 @@ class Composer(TokenArea):
         """Send what is typed, and empty the box for what is typed next."""
         text = self.text.strip()
         if text:
+            may_be_command = self.text.startswith("/")
             self.remember(text)
             self.load_text("")
-            self.post_message(self.Sent(text))
+            self.post_message(self.Sent(text, may_be_command))
 
     def action_newline(self) -> None:
         """Break the line."""
@@ -104,7 +105,7 @@ class Composer(TokenArea):
 
     async def _on_key(self, event: events.Key) -> None:
         # Not a priority binding: that would overtake keys typed before it and send half a line.
-        if event.key == "enter":
+        if event.key == "enter" and not self.is_offering:
             event.stop()
             event.prevent_default()
             self.action_send()

@@ -6,10 +6,9 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from app.tui.composer.chips import Chip, Chips
+from app.tui.composer import slash
 from app.tui.composer.composer import Composer
 from app.tui.glyphs import Glyphs
 from app.tui.panel.live import Live
@@ -17,6 +16,7 @@ from app.tui.panel.side_panel import SidePanel, StatusLine
 from app.tui.panel.switches import SwitchRow
 from app.tui.panel.words import cure
 from app.tui.screens.welcome import Welcome
+from app.tui.shelf.on_screen import DocumentScreen
 from app.tui.talk import Talk
 from app.tui.transcript.entries import NoteEntry
 from app.tui.transcript.paint import preload
@@ -33,7 +33,7 @@ WIDE = 100
 """Columns from which the side panel has room."""
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(DocumentScreen):
     """Everything about talking; what concerns the engine alone is the app's."""
 
     AUTO_FOCUS = "#composer"
@@ -66,7 +66,7 @@ class ChatScreen(Screen[None]):
     app: "LingChat"
 
     def __init__(self, live: Live, glyphs: Glyphs) -> None:
-        super().__init__()
+        super().__init__(glyphs)
         self._frame = 0
         self._panel_wanted = True
         self._was = EngineState.STOPPED
@@ -76,13 +76,13 @@ class ChatScreen(Screen[None]):
         self._welcome = Welcome(glyphs, id="welcome")
         self._middle = Vertical(self._welcome, id="middle")
         self._behind = Static(f"{glyphs.down} new below", id="behind")
-        self._chips = Chips(glyphs, id="chips")
         self._status_line = StatusLine(live, glyphs, id="status")
         self._panel = SidePanel(live, glyphs, id="panel")
         self._footer = Footer(show_command_palette=False, compact=True)
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="body"):
+            yield self._side
             with Vertical(id="talk"):
                 yield self._middle
                 yield self.transcript
@@ -91,6 +91,7 @@ class ChatScreen(Screen[None]):
                 yield self.composer
                 yield self._status_line
             yield self._panel
+        yield self.composer.pop_up
         yield self._footer
 
     async def on_mount(self) -> None:
@@ -142,32 +143,30 @@ class ChatScreen(Screen[None]):
 
     @on(Composer.Sent)
     async def _send(self, event: Composer.Sent) -> None:
-        for document in await self.composer.pastes.documents(event.text):
-            self.app.conversation.attach(document)
-        await self.show_documents()
+        try:
+            command = slash.find(event.text) if event.may_be_command else None
+        except BridgeError as error:
+            self.composer.put(event.text)
+            self.notify(str(error), severity="warning", markup=False)
+            return
+        if command is not None:
+            await slash.do(*command, self)
+            return
+        await self.desk.add_mentioned(event.text)
         self.talk.say(event.text)
         self._show_middle()
 
-    @on(Chip.Dropped)
-    async def _drop(self, event: Chip.Dropped) -> None:
-        self.app.conversation.documents.remove(event.document)
-        await self.show_documents()
-        self.composer.focus()
-
-    async def show_documents(self) -> None:
-        """Show the conversation's documents."""
-        self.composer.pastes.know(self.app.conversation.documents)
-        await self._chips.show(self.app.conversation.documents)
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "stop":
-            return self.talk.can_stop
+            return self.talk.can_stop or self.desk.is_reading
         if action in ("copy", "regenerate"):
             return self.transcript.last_reply is not None
         return True
 
     def action_stop(self) -> None:
-        """Stop the running reply, or take back the message that waits."""
+        """Stop the running reply, or take back the message that waits, or give up reading."""
+        if not self.talk.is_running and self.desk.stop_reading():
+            return
         if taken := self.talk.stop():
             self.composer.put(taken)
             self._show_middle()
@@ -208,6 +207,7 @@ class ChatScreen(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         self._place(event.size.width, event.size.height)
+        self.desk.changed()
 
     def _place(self, width: int, height: int) -> None:
         has_panel = self._panel_wanted and width >= WIDE

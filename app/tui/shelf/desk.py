@@ -1,0 +1,201 @@
+"""The documents of the conversation in the app: attached, read, counted, warmed, let go."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+
+from app.core.documents import Document, extract, is_address
+from app.core.i18n import _, shown
+from app.tui.composer.offers import Offers, mentions
+from app.tui.shelf.reading import Reading
+from app.tui.shelf.rows import Row
+from engine_bridge.errors import BridgeError
+
+if TYPE_CHECKING:
+    from app.core.conversation import Conversation
+    from app.core.documents.folder import FolderPreview
+    from app.tui.screens.chat import ChatScreen
+
+SHOW_S = 0.1
+"""Changes within so many seconds are shown together."""
+
+
+class Desk:
+    """Belongs to the chat screen, which shows what is on it."""
+
+    def __init__(self, chat: "ChatScreen") -> None:
+        self._chat = chat
+        self._readings: list[Reading] = []
+        self._offers = Offers()
+        self._timer: Timer | None = None
+        self._watchers: list[Callable[[], None]] = []
+
+    @property
+    def _conversation(self) -> "Conversation":
+        return self._chat.app.conversation
+
+    @property
+    def readings(self) -> list[Reading]:
+        """What is being read."""
+        return [each for each in self._readings if not each.is_stopped]
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a document is on its way in: questions wait for it."""
+        return bool(self.readings)
+
+    # Getting in
+
+    def attach(self, source: str) -> None:
+        """Read a file, a folder or a web page and attach it; without a name, ask for one."""
+        source = source.strip()
+        if len(source) > 1 and source[0] == source[-1] and source[0] in "'\"":
+            source = source[1:-1]
+        if not source:
+            self._chat.run_worker(self._ask(), group="attach")
+            return
+        reading = Reading(source, self.changed)
+        self._readings.append(reading)
+        reading.worker = self._chat.run_worker(self._read(reading), group="reading")
+        self.changed()
+
+    async def _ask(self) -> None:
+        from app.tui.screens.attach import AttachScreen
+
+        if source := await self._chat.app.push_screen_wait(AttachScreen(self._offers)):
+            self.attach(source)
+
+    async def _read(self, reading: Reading) -> None:
+        document: Document | None = None
+        try:
+            source = reading.source
+            if is_address(source) or await self._is_wanted(source):
+                document = await extract(source, reading.report)
+        except BridgeError as error:
+            self._chat.notify(shown(str(error)), severity="error", timeout=10, markup=False)
+        finally:
+            self._readings.remove(reading)
+            if document is not None and not reading.is_stopped:
+                self.add(document)
+            self._read_all()
+
+    def _read_all(self) -> None:
+        """Fewer documents are being read: what waits for them may be sent."""
+        self.changed()
+        self._chat.talk.pump()
+
+    async def _is_wanted(self, source: str) -> bool:
+        """Of a folder, whether the user wants what it holds."""
+        from app.tui.screens.attach import FolderScreen
+
+        preview = await asyncio.to_thread(_folder, source)
+        return preview is None or await self._chat.app.push_screen_wait(FolderScreen(preview))
+
+    def add(self, document: Document) -> None:
+        """Attach a document that is read."""
+        if not self._conversation.attach(document):
+            title = _("{title} is attached already.")
+            self._chat.notify(title.format(title=document.title), markup=False)
+        elif document.note:
+            self._chat.notify(shown(document.note), title=document.title, markup=False, timeout=8)
+        self.changed()
+
+    async def add_mentioned(self, text: str) -> None:
+        """Attach what a message that is about to be sent refers to: its pastes, and files after @
+        that are not attached."""
+        for document in await self._chat.composer.pastes.documents(text):
+            self._conversation.attach(document)
+        known = {document.title for document in self._conversation.documents}
+        known |= {reading.source for reading in self.readings}
+        for path in mentions(text):
+            if path in known or Path(path).name in known:
+                continue
+            if await asyncio.to_thread(_is_file, path):
+                self.attach(path)
+        self.changed()
+
+    def stop_reading(self) -> bool:
+        """Give up what is being read, the last first; False where nothing is."""
+        if not self.readings:
+            return False
+        reading = self.readings[-1]
+        reading.stop()
+        title = _("{title} is not attached.")
+        self._chat.notify(title.format(title=reading.title), markup=False)
+        self._read_all()
+        return True
+
+    # Getting out
+
+    def drop(self, document: Document) -> None:
+        """Let go of a document."""
+        self._conversation.documents.remove(document)
+        self.changed()
+
+    def shift(self, document: Document, step: int) -> bool:
+        """Move a document; False where the engine's cache has been filled in the present order."""
+        documents = self._conversation.documents
+        at = documents.index(document)
+        to = at + step
+        if not 0 <= to < len(documents):
+            return True
+        if self._conversation.turns or any(row.share for row in self.rows()[min(at, to) :]):
+            return False
+        documents.insert(to, documents.pop(at))
+        self.changed()
+        return True
+
+    # Showing
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Call this whenever what is shown is another."""
+        self._watchers.append(watcher)
+
+    def unwatch(self, watcher: Callable[[], None]) -> None:
+        """Call it no more."""
+        self._watchers.remove(watcher)
+
+    def rows(self) -> list[Row]:
+        """What is shown of each document."""
+        context = self._chat.app.status.context_tokens
+        return [Row(document, None, context) for document in self._conversation.documents]
+
+    def changed(self) -> None:
+        """Something is another way: shown soon, together with what changes until then."""
+        if self._timer is None:
+            self._timer = self._chat.set_timer(SHOW_S, self.show)
+
+    async def show(self) -> None:
+        """Show it now."""
+        self._timer = None
+        self._chat.composer.pastes.know(self._conversation.documents)
+        await self._chat.show_rows(self.rows(), self.readings)
+        for watcher in self._watchers:
+            watcher()
+
+    async def open(self, document: Document, place: str = "") -> None:
+        """Read a document, from a mark or a quotation on."""
+        from app.tui.screens.preview import PreviewScreen
+
+        await self._chat.app.push_screen(PreviewScreen(document, self._chat.app.glyphs, place))
+
+
+def _folder(source: str) -> "FolderPreview | None":
+    """What a folder holds; None for what is none."""
+    from app.core.documents.folder import preview_folder
+
+    try:
+        path = Path(source).expanduser()
+        return preview_folder(path) if path.is_dir() else None
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).expanduser().is_file()
+    except (OSError, ValueError, RuntimeError):
+        return False

@@ -1,0 +1,83 @@
+"""What is shown of a document: its state in the engine's cache, pages, tokens, share."""
+
+from dataclasses import dataclass
+
+from textual.content import Content
+
+from app.core.documents import Document, Progress
+from app.core.figures import short_count
+from app.core.i18n import _, ngettext
+from app.tui.glyphs import Glyphs
+from app.tui.plain import one_line
+from engine_bridge.models.progress import size_text
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One document. `warm` is cold, warming or warm; `share` how much of it is read, 0 to 1."""
+
+    document: Document
+    tokens: int | None = None
+    """Exact, by the engine's tokenizer; None until it was asked."""
+    context_tokens: int | None = None
+    warm: str = "cold"
+    share: float = 0.0
+    eta_s: float | None = None
+
+    @property
+    def title(self) -> str:
+        return one_line(self.document.title)
+
+    def sign(self, glyphs: Glyphs) -> Content:
+        """Cold, warming or warm."""
+        match self.warm:
+            case "warm":
+                return Content.assemble((glyphs.on, "$success"))
+            case "warming":
+                return Content.assemble((glyphs.partly, "$accent"))
+            case _:
+                return Content.assemble((glyphs.off, "$muted"))
+
+    def size(self) -> str:
+        """Pages and tokens; characters while nobody counted."""
+        pages = len(self.document.pages)
+        found = [_("{n:,}p").format(n=pages)] if pages else []
+        if self.tokens is None:
+            found.append(size_text(len(self.document.text)))
+        else:
+            found.append(_("{n:,} tok").format(n=self.tokens))
+        return " ".join(found)
+
+    def of_context(self) -> str:
+        """How much of the context it takes."""
+        if self.tokens is None or not self.context_tokens:
+            return ""
+        share = self.tokens / self.context_tokens
+        of = short_count(self.context_tokens)
+        return f"{share:.0%}" if share >= 0.01 or not share else f"<1% ({of})"
+
+    def state(self) -> str:
+        """The state in words, with how far a warm-up is."""
+        if self.warm == "warming":
+            return _("warming {share:.0%}").format(share=self.share)
+        return _("warm") if self.warm == "warm" else _("cold")
+
+
+def progress_text(title: str, progress: Progress | None) -> str:
+    """How far the reading of a document is: reading 12 of 48 pages."""
+    if progress is None:
+        return _("reading")
+    doing = {"fetching": _("fetching"), "recognising": _("recognising")}
+    verb = doing.get(progress.doing, _("reading"))
+    if progress.unit == "bytes":
+        done = size_text(progress.done)
+        of = _(" of {size}").format(size=size_text(progress.of)) if progress.of else ""
+        return f"{verb} {done}{of}"
+    if not progress.of:
+        return verb
+    unit = (
+        ngettext("{done:,} of {of:,} file", "{done:,} of {of:,} files", progress.of)
+        if progress.unit == "files"
+        else ngettext("{done:,} of {of:,} page", "{done:,} of {of:,} pages", progress.of)
+    )
+    return f"{verb} {unit.format(done=progress.done, of=progress.of)}"

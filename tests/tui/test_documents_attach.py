@@ -1,0 +1,219 @@
+"""Getting documents in: /attach, @path, the dialog, folders; and what goes wrong, in a sentence."""
+
+import asyncio
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_composer import running
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from app.tui.app import LingChat
+from app.tui.composer.chips import Chip, ReadingChip
+from app.tui.composer.offers import Wanted, fitting, inside, mention, mentions, wanted
+from app.tui.screens.attach import AttachScreen, FolderScreen
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, f"never: {what}"
+        await pilot.pause(0.02)
+
+
+def titles(app: LingChat) -> list[str]:
+    return [document.title for document in app.conversation.documents]
+
+
+def told(app: LingChat) -> str:
+    return "\n".join(each.message for each in app._notifications)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository in which one stands, with a file that git ignores."""
+    root = tmp_path / "project"
+    (root / "docs" / "old").mkdir(parents=True)
+    (root / "docs" / "lease agreement.txt").write_text("rent " * 40)
+    (root / "docs" / "old" / "notes.md").write_text("# Notes\n")
+    (root / "租金.txt").write_text("第一条 租金\n")
+    (root / "secret.log").write_text("x")
+    (root / ".gitignore").write_text("*.log\n")
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("/", Wanted("command", "", 0)),
+        ("/at", Wanted("command", "at", 0)),
+        ("/attach do", Wanted("path", "do", 8)),
+        ("/new x", None),
+        ("/etc/hosts", None),
+        ("see @do", Wanted("mention", "do", 4)),
+        ('see @"lease a', Wanted("mention", "lease a", 4)),
+        ("me@example", None),
+        ("plain", None),
+    ],
+)
+def test_what_is_being_typed(before: str, expected: Wanted | None) -> None:
+    assert wanted(before, is_first_row=True) == expected
+    if expected is None or expected.kind != "mention":
+        assert wanted(before, is_first_row=False) is None, "commands stand in the first row"
+
+
+def test_a_path_with_spaces_can_be_mentioned_and_is_found_again() -> None:
+    text = f"compare {mention('a b.txt')} and {mention('c.txt')}, mail me@x.org"
+    assert text.startswith('compare @"a b.txt" and @c.txt')
+    assert mentions(text) == ["a b.txt", "c.txt"]
+
+
+def test_the_likeliest_path_comes_first() -> None:
+    paths = ["src/table/lease_old.py", "docs/lease.txt", "l/e/a/s/e.txt", "docs/", "other.txt"]
+    assert fitting("lease", paths)[:2] == ["docs/lease.txt", "src/table/lease_old.py"]
+    assert fitting("lease", paths)[2:] == ["l/e/a/s/e.txt"]
+    assert fitting("docs", paths)[0] == "docs/"
+
+
+def test_a_folder_lists_folders_first_and_hidden_names_only_when_asked(tmp_path: Path) -> None:
+    root = tmp_path / "x"
+    (root / "b").mkdir(parents=True)
+    for name in ("a.txt", ".hidden", "C.txt"):
+        (root / name).touch()
+    assert inside(f"{root}/") == [f"{root}/b/", f"{root}/a.txt", f"{root}/C.txt"]
+    assert inside(f"{root}/c") == [f"{root}/C.txt"]
+    assert inside(f"{root}/.h") == [f"{root}/.hidden"]
+    assert inside(f"{root}/none/") == []
+
+
+async def test_attach_completes_a_path_and_reads_the_file(home: Path, folder: Path) -> None:
+    async with running() as (app, pilot, composer):
+        await pilot.press(*"/at")
+        await until(pilot, lambda: composer.is_offering, "the commands")
+        await pilot.press("tab")
+        assert composer.text == "/attach "
+        await pilot.press(*"lease")
+        await until(pilot, lambda: composer.is_offering, "the files")
+        await pilot.press("enter")
+        await until(pilot, lambda: titles(app), "a document")
+        assert titles(app) == ["lease agreement.txt"]
+        assert composer.text == ""
+        assert app._chat.transcript.entries == [], "a command is not a message"
+        await until(pilot, lambda: app.screen.query(Chip), "a chip")
+
+
+async def test_a_file_after_at_is_attached_and_stays_in_the_sentence(
+    home: Path, folder: Path
+) -> None:
+    async with running() as (app, pilot, composer):
+        await pilot.press(*"see @lea")
+        await until(pilot, lambda: composer.is_offering, "the files")
+        await pilot.press("enter", *"now")
+        assert composer.text == 'see @"docs/lease agreement.txt" now'
+        await until(pilot, lambda: titles(app) == ["lease agreement.txt"], "a document")
+        await pilot.press("enter")
+        await pilot.pause(0.1)
+        assert titles(app) == ["lease agreement.txt"], "once"
+        composer.insert("and @租金.txt, or @nobody?")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(titles(app)) == 2, "the other document")
+
+
+async def test_ignored_files_are_not_offered_and_escape_closes_the_list(
+    home: Path, folder: Path
+) -> None:
+    async with running() as (_, pilot, composer):
+        await pilot.press(*"@secret")
+        await pilot.pause(0.5)
+        assert not composer.is_offering
+        await pilot.press("ctrl+u", *"@notes")
+        await until(pilot, lambda: composer.is_offering, "a file")
+        await pilot.press("escape")
+        assert not composer.is_offering
+        await pilot.press("enter")
+        assert composer.text == "", "Enter sends again"
+
+
+async def test_a_folder_is_shown_before_it_goes_in(home: Path, folder: Path) -> None:
+    async with running() as (app, pilot, _):
+        await pilot.press(*"/attach docs/", "escape", "enter")
+        await until(pilot, lambda: isinstance(app.screen, FolderScreen), "the preview")
+        await pilot.press("escape")
+        await until(pilot, lambda: not app._chat.desk.is_reading, "the end")
+        assert titles(app) == []
+        await pilot.press(*"/attach docs/", "escape", "enter")
+        await until(pilot, lambda: isinstance(app.screen, FolderScreen), "the preview")
+        shown = " ".join(str(label.render()) for label in app.screen.query("Label"))
+        assert "2 files" in shown
+        assert "tokens" in shown
+        await pilot.press("enter")
+        await until(pilot, lambda: titles(app), "a document")
+        assert len(app.conversation.documents[0].pages) == 2
+
+
+async def test_the_dialog_completes_and_attaches(home: Path, folder: Path) -> None:
+    async with running() as (app, pilot, _):
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, AttachScreen), "the dialog")
+        await pilot.press(*"notes")
+        await pilot.pause(0.3)
+        await pilot.press("tab")
+        assert app.screen.query_one(Input).value == "docs/old/notes.md"
+        await pilot.press("enter")
+        await until(pilot, lambda: titles(app) == ["notes.md"], "a document")
+        await pilot.press("ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, AttachScreen), "the dialog")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is app._chat
+
+
+async def test_what_cannot_be_read_is_told_in_a_sentence(home: Path, folder: Path) -> None:
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing")
+    async with running() as (app, pilot, _):
+        for name in ("missing.txt", "broken.pdf", "http://127.0.0.1:9/x"):
+            app._notifications.clear()
+            await pilot.press(*f"/attach {name}", "escape", "enter")
+            await until(pilot, lambda: told(app), name)
+            assert name in told(app)
+            assert "Traceback" not in told(app)
+        assert titles(app) == []
+        assert not app._chat.desk.is_reading
+
+
+async def test_a_word_that_is_no_command_is_not_sent(home: Path) -> None:
+    async with running() as (app, pilot, composer):
+        await pilot.press(*"/atach x", "enter")
+        await pilot.pause()
+        assert composer.text == "/atach x"
+        assert "/attach" in told(app)
+        await pilot.press("home", "space", "enter")
+        await pilot.pause()
+        assert app._chat.transcript.entries[0].text == "/atach x"
+        await pilot.press(*"/etc/hosts is what?", "enter")
+        await pilot.pause()
+        assert app._chat.transcript.entries[1].text == "/etc/hosts is what?"
+
+
+async def test_escape_gives_up_reading_and_a_question_waits_for_it(
+    home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = asyncio.Event()
+    listener = await asyncio.start_server(lambda r, w: reached.set(), "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    async with running() as (app, pilot, _):
+        await pilot.press(*f"/attach http://127.0.0.1:{port}/slow", "escape", "enter")
+        await until(pilot, lambda: app.screen.query(ReadingChip), "a chip")
+        await asyncio.wait_for(reached.wait(), 10)
+        await pilot.press(*"what is it?", "enter")
+        assert app._chat.transcript.entries[0].waits == "sent when its documents are read"
+        await pilot.press("escape")
+        await until(pilot, lambda: not app._chat.desk.is_reading, "the end of reading")
+        await until(pilot, lambda: not app.screen.query(ReadingChip), "no chip")
+        assert titles(app) == []
+    listener.close()
