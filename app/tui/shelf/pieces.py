@@ -89,7 +89,7 @@ class Pieces:
             return 0
         index = self.text.piece_at(offset)
         top = self.stack.top(index)
-        self.stack.paint(top, top + 1, look)
+        self.stack.paint(top, top + 1, look, top)
         rows = self._offsets[index]
         return self.stack.top(index) + max(0, bisect_right(rows, offset) - 1)
 
@@ -103,7 +103,7 @@ class Pieces:
 
     def _block(self, index: int) -> Block:
         start, end = self.text.piece(index)
-        return Block(lambda look: self._paint(index, look), None, end - start)
+        return Block(lambda look: self._paint(index, look), length=end - start)
 
     def _paint(self, index: int, look: Look) -> list[Line]:
         start, end = self.text.piece(index)

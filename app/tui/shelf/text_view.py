@@ -104,7 +104,7 @@ class TextView(ScrollView, can_focus=True):
         stack = self._pieces.stack
         for _ in range(3):  # painting may bring other pieces into view
             top = round(self.scroll_y)
-            if grown := stack.paint(top, top + height, self._look):
+            if grown := stack.paint(top, top + height, self._look, top):
                 self.set_reactive(ScrollView.scroll_y, self.scroll_y + grown)
                 self.set_reactive(ScrollView.scroll_target_y, self.scroll_y)
         self.virtual_size = Size(self._width, max(height, stack.height))
