@@ -18,10 +18,11 @@ def line_offset(document: Document, line: int, page: int | None = None) -> int |
     With `page`, lines are counted within that file of a folder, after the line that names it.
     """
     text, start, end = document.text, 0, len(document.text.rstrip())
+    wanted = line + (page is not None)
     if page is not None:
-        start, end = document.pages[page - 1], page_end(document, page)
-        line += 1
-    for _ in range(line - 1):
+        start = document.pages[page - 1]
+        end = start + len(text[start : page_end(document, page)].rstrip())
+    for _ in range(wanted - 1):
         start = text.find("\n", start, end) + 1
         if not start:
             return None
