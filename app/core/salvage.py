@@ -12,8 +12,8 @@ from typing import Any
 from app.core import database
 
 PAGE = 4096
-PROBES = 4000
-"""How many gaps are looked into before the rest of a table is given up."""
+FRUITLESS = 400
+"""After so many gaps in a row in which no row could be read, the rest is given up."""
 
 Row = tuple[Any, ...]
 
@@ -155,12 +155,14 @@ class _Reader:
         self.lost = False
 
     def rows(self) -> Iterator[Row]:
-        probes = 0
-        while self._gaps and probes < PROBES:
-            probes += 1
+        fruitless = 0
+        while self._gaps and fruitless < FRUITLESS:
+            fruitless += 1
             widest = max(range(len(self._gaps)), key=lambda i: self._gaps[i][1] - self._gaps[i][0])
-            low, high = self._gaps.pop(widest if probes % 2 else 0)
-            yield from self._between(low, high)
+            low, high = self._gaps.pop(widest if fruitless % 2 else 0)
+            for row in self._between(low, high):
+                fruitless = 0
+                yield row
         self.lost = self.lost or bool(self._gaps)
 
     def _between(self, low: int, high: int) -> Iterator[Row]:
