@@ -31,12 +31,12 @@ class PreviewScreen(Screen[None]):
     CSS_PATH = "preview.tcss"
     AUTO_FOCUS = "#text"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,f4", "back", "Back", key_display="Esc"),
-        Binding("slash,ctrl+f", "find", "Search", key_display="/"),
-        Binding("n", "next(1)", "Next", show=False),
-        Binding("N", "next(-1)", "Previous", show=False),
-        Binding("g", "go_to", "Go to page"),
-        Binding("y", "copy", "Copy all", show=False),
+        Binding("escape,q,f4", "back", "Back", id="preview.back"),
+        Binding("slash,ctrl+f", "find", "Search", id="preview.find"),
+        Binding("n", "next(1)", "Next", id="preview.next"),
+        Binding("N", "next(-1)", "Previous", show=False, id="preview.previous"),
+        Binding("g", "go_to", "Go to page", id="preview.go_to"),
+        Binding("y", "copy", "Copy all", show=False, id="preview.copy"),
     ]
 
     def __init__(self, document: Document, glyphs: Glyphs, place: str = "") -> None:
@@ -181,7 +181,7 @@ class PreviewScreen(Screen[None]):
     def _line(self, number: int) -> int | None:
         """Where a line of the document starts; marks and tags are no lines of it."""
         text, at = self._view.text.text, self._view.text.text.find("\n") + 1
-        line = self._document.first_line if hasattr(self._document, "first_line") else 1
+        line = 1
         while line < number:
             end = text.find("\n", at) + 1
             if not end or end == len(text):

@@ -19,12 +19,12 @@ class TextView(ScrollView, can_focus=True):
     """Shows a `Text`, line by line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "scroll_down", "Down", show=False),
-        Binding("up,k", "scroll_up", "Up", show=False),
-        Binding("pagedown,space", "page_down", "Page down", show=False),
-        Binding("pageup,b", "page_up", "Page up", show=False),
-        Binding("home", "scroll_home", "Top", show=False),
-        Binding("end,G", "scroll_end", "End", show=False),
+        Binding("down,j", "rows(1)", "Down", show=False, id="text.down"),
+        Binding("up,k", "rows(-1)", "Up", show=False, id="text.up"),
+        Binding("pagedown,space", "page(1)", "Page down", show=False, id="text.page_down"),
+        Binding("pageup,b", "page(-1)", "Page up", show=False, id="text.page_up"),
+        Binding("home", "top", "Top", show=False, id="text.top"),
+        Binding("end,G", "end", "End", show=False, id="text.end"),
     ]
 
     class Moved(Message):
@@ -88,11 +88,21 @@ class TextView(ScrollView, can_focus=True):
         self._settle()
         return at >= 0
 
-    def action_page_down(self) -> None:
-        self.scroll_relative(y=max(1, self.size.height - 1), animate=False)
+    def action_rows(self, step: int) -> None:
+        """Scroll by rows."""
+        self.scroll_relative(y=step, animate=False)
 
-    def action_page_up(self) -> None:
-        self.scroll_relative(y=-max(1, self.size.height - 1), animate=False)
+    def action_page(self, step: int) -> None:
+        """Scroll by pages; one row stays."""
+        self.scroll_relative(y=step * max(1, self.size.height - 1), animate=False)
+
+    def action_top(self) -> None:
+        """To the beginning."""
+        self.scroll_to(y=0, animate=False)
+
+    def action_end(self) -> None:
+        """To the end."""
+        self.go_to(len(self.text.text))
 
     # Where it stands
 
