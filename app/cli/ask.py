@@ -157,7 +157,7 @@ async def _answer(
             await engine.start(spec)
             progress.follow(engine)
             await wait_until_ready(engine)
-        printer = _Printer(quiet=as_json)
+        printer = Printer(quiet=as_json)
         with Notes(quiet=not show, aside=as_json or not sys.stdout.isatty()) as notes:
             try:
                 async with aclosing(conversation.ask(question, engine)) as events:
@@ -175,7 +175,7 @@ async def _answer(
         await engine.close()
 
 
-class _Printer:
+class Printer:
     """The answer on standard output, as it comes; nothing in it can command the terminal."""
 
     def __init__(self, quiet: bool) -> None:

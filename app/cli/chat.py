@@ -3,11 +3,17 @@
 import click
 
 from app.cli.options import engine_options
+from app.core.i18n import _
 
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
 @engine_options
+@click.option(
+    "--plain",
+    is_flag=True,
+    help=_("Line by line, for screen readers and terminals that cannot place a cursor."),
+)
 @click.option("--theme", metavar="NAME", help="A theme of the app or of your themes folder.")
 def chat(
     files: tuple[str, ...],
@@ -15,6 +21,7 @@ def chat(
     model: str | None,
     url: str | None,
     context: int | None,
+    plain: bool,
     theme: str | None,
 ) -> None:
     """Open the app, with these documents attached (the default command)."""
@@ -22,6 +29,7 @@ def chat(
     import sys
 
     from app.core import settings as settings_file
+    from app.core import terminal
     from app.core.spec import wanted
     from engine_bridge.errors import UsageError
 
@@ -30,15 +38,23 @@ def chat(
             raise UsageError(
                 f"There is no command and no file called {file!r}.", "See `ling-chat --help`."
             )
-    if not all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr)):
+    is_terminal = all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr))
+    plain = plain or (is_terminal and terminal.is_dumb())
+    if not plain and not is_terminal:
         raise UsageError(
-            "The app needs a terminal.", "Use `ling-chat ask` for pipes, or run it in a terminal."
+            _("The app needs a terminal."),
+            _("Use `ling-chat ask` for pipes, or run it in a terminal."),
         )
     settings = settings_file.load()
     if theme:
         settings.only_now("appearance.theme", theme)
     spec = wanted(settings, engine, model, url, context)
 
+    if plain:
+        from app.cli.lines.chat import run_lines
+
+        run_lines(spec, settings, files)
+        return
     from app.tui.run import run_app
 
     if code := run_app(spec, settings, files):

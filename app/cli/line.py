@@ -12,8 +12,11 @@ CLEAR = "\r\x1b[K"
 class Line:
     """Cut to the terminal's width. `redraws` is False where a line once written stays."""
 
+    may_redraw = True
+    """False in a process that never draws over what it wrote: the plain mode."""
+
     def __init__(self) -> None:
-        self.redraws = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self.redraws = self.may_redraw and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._drawn = False
 
     def draw(self, text: str) -> None:

@@ -1,9 +1,6 @@
 """Drawing without colours: what they said is said by bold, dim and reversed text."""
 
-import contextlib
 import functools
-import os
-from collections.abc import Mapping
 
 from rich.color import Color as RichColor
 from rich.segment import Segment
@@ -15,21 +12,6 @@ THEME = "ling-mono"
 _DEFAULT = RichColor.default()
 _LIGHT = 0.5
 """Brightness from which a ground stands out from the black one of the theme."""
-
-
-def is_wanted(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether the user (NO_COLOR) or the terminal has no colours."""
-    if environment.get("NO_COLOR"):
-        return True
-    terminal = environment.get("TERM", "")
-    if "color" in terminal or "COLORTERM" in environment or os.name != "posix":
-        return False
-    import curses
-
-    with contextlib.suppress(curses.error):
-        curses.setupterm(terminal, 2)
-        return curses.tigetnum("colors") < 8
-    return False
 
 
 class NoColours(LineFilter):

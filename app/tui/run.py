@@ -5,23 +5,18 @@ import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
 
+from app.core import terminal
 from app.core.settings import Settings
 from engine_bridge.contract import EngineSpec
 from engine_bridge.engine import Engine
-from engine_bridge.errors import UsageError
 
 
 def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> int:
     """Run the app until the user leaves; returns the exit status.
 
-    Raises UsageError for a file that cannot be read, or a terminal that cannot place a cursor.
+    Raises UsageError for a file that cannot be read.
     """
-    terminal = os.environ.get("TERM", "")
-    if terminal in ("dumb", "unknown"):
-        raise UsageError(
-            f"This terminal (TERM={terminal}) cannot draw the app.",
-            "Use `ling-chat ask`, or another terminal.",
-        )
+    suit_terminal(settings)
     from app.tui.app import LingChat, read_documents
     from app.tui.driver import Driver
 
@@ -34,6 +29,15 @@ def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> int:
         app.driver_class = Driver
     app.run()
     return app.return_code or 0
+
+
+def suit_terminal(settings: Settings) -> None:
+    """Tell Textual, before it is imported, how often it may draw and whether in colours."""
+    os.environ.setdefault(
+        "TEXTUAL_FPS", str(terminal.frames_per_second(settings.appearance.frames_per_second))
+    )
+    if not terminal.has_colours():
+        os.environ["NO_COLOR"] = "1"
 
 
 def handle(spec: EngineSpec) -> Engine:

@@ -76,13 +76,13 @@ def test_a_light_ground_is_reversed_and_grey_is_dim() -> None:
 
 
 @pytest.mark.parametrize(
-    ("terminal", "has_none"), [("vt100", True), ("xterm", False), ("xterm-256color", False)]
+    ("terminal", "has_some"), [("vt100", False), ("xterm", True), ("xterm-256color", True)]
 )
-def test_terminals_without_colours_are_known(terminal: str, has_none: bool) -> None:
+def test_terminals_without_colours_are_known(terminal: str, has_some: bool) -> None:
     # In a process of its own: the terminal's description can be loaded once.
-    code = f"from app.tui import no_colour; print(no_colour.is_wanted({{'TERM': {terminal!r}}}))"
+    code = f"from app.core import terminal; print(terminal.has_colours({{'TERM': {terminal!r}}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(has_none)
+    assert done.stdout.strip() == str(has_some)
 
 
 def test_our_themes_name_the_same_things() -> None:

@@ -1,0 +1,50 @@
+"""What the terminal is and can: from its environment, before anything is drawn."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+
+FRAMES_HERE = 30
+FRAMES_OVER_SSH = 8
+"""Frames a second. Over a thin line each frame's bytes are what a user waits for."""
+
+
+def is_dumb(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether it cannot place a cursor."""
+    return environment.get("TERM", "") in ("dumb", "unknown")
+
+
+def is_remote(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether what is drawn goes over a line: SSH, mosh."""
+    return bool(environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"))
+
+
+def frames_per_second(wanted: int, environment: Mapping[str, str] = os.environ) -> int:
+    """How often to draw at most; `wanted` is the setting, 0 for what suits the line."""
+    return wanted or (FRAMES_OVER_SSH if is_remote(environment) else FRAMES_HERE)
+
+
+def has_colours(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the user (NO_COLOR) and the terminal want colours."""
+    if environment.get("NO_COLOR"):
+        return False
+    terminal = environment.get("TERM", "")
+    if "color" in terminal or "COLORTERM" in environment or os.name != "posix":
+        return True
+    import curses
+
+    with contextlib.suppress(curses.error):
+        curses.setupterm(terminal, 2)
+        return curses.tigetnum("colors") >= 8
+    return True
+
+
+def inside(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The programs between us and the user's screen: "tmux", "screen", "SSH", "VS Code" …"""
+    found = {
+        "tmux": environment.get("TMUX"),
+        "screen": environment.get("STY"),
+        "VS Code": environment.get("TERM_PROGRAM") == "vscode",
+        "SSH": is_remote(environment),
+    }
+    return tuple(name for name, there in found.items() if there)
