@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from engine_bridge import machine
@@ -24,7 +24,8 @@ class Sample:
     ttft_s: float
     e2e_s: float
     engine_s: float | None
-    """Engine seconds (see `unit`) from the first token to the last."""
+    """Engine seconds (see `unit`) spent on `engine_tokens` of the tokens."""
+    engine_tokens: int
     unit: str
     """What `engine_s` counts: "CPU", or "GPU" where the engine's wall clock stands for it."""
     engine_decode_tokens_per_s: float | None
@@ -52,10 +53,8 @@ class Sample:
 
     @property
     def tokens_per_engine_s(self) -> float | None:
-        """Decode tokens per second of the engine's CPU or GPU; the first token is prefill's."""
-        if self.completion_tokens < 2 or not self.engine_s:
-            return None
-        return (self.completion_tokens - 1) / self.engine_s
+        """Decode tokens per second of the engine's CPU or GPU."""
+        return self.engine_tokens / self.engine_s if self.engine_s and self.engine_tokens else None
 
     def as_dict(self) -> dict[str, Any]:
         """All fields, and the derived ones."""
@@ -127,14 +126,40 @@ async def measure(
         ttft_s=figures.ttft_s,
         e2e_s=ended - began,
         engine_s=None if first_clock is None else last_clock - first_clock,
+        engine_tokens=max((figures.completion_tokens or 0) - 1, 0),
         unit=unit,
         engine_decode_tokens_per_s=figures.decode_tokens_per_s if figures.by_engine else None,
         prefill_tokens_per_s=figures.prefill_tokens_per_s,
         accept_length=figures.accept_length,
         drafted_tokens=figures.drafted_tokens,
         accepted_tokens=figures.accepted_tokens,
-        accept_histogram=getattr(figures, "accept_histogram", None),
+        accept_histogram=figures.accept_histogram or None,
         finish_reason=finished.finish_reason,
         text=text,
         reasoning=reasoning,
+    )
+
+
+async def measure_decode(engine: Engine, request: ChatRequest) -> Sample:
+    """As `measure`, with engine seconds that are of decoding alone, to the tick.
+
+    The prompt is read by a request of its own; the one that is measured finds it in the prefix
+    cache. So the CPU clock is read only while the engine rests, and a client that is kept from
+    running just when the first token comes cannot miss a part. With a GPU the wall clock between
+    the first token and the last is right as it is.
+    """
+    unit, clock = engine_clock(engine.status)
+    if unit != "CPU":
+        return await measure(engine, request)
+    read = await measure(engine, replace(request, max_tokens=1))
+    before = clock()
+    sample = await measure(engine, request)
+    return replace(
+        sample,
+        engine_s=clock() - before,
+        engine_tokens=sample.completion_tokens,
+        ttft_s=read.ttft_s,
+        e2e_s=read.ttft_s + sample.e2e_s - sample.ttft_s,
+        cached_tokens=read.cached_tokens,
+        prefill_tokens_per_s=read.prefill_tokens_per_s,
     )

@@ -68,8 +68,8 @@ def mcnemar(only_first: int, only_second: int) -> float:
     n, k = only_first + only_second, min(only_first, only_second)
     if n == 0:
         return 1.0
-    tail = sum(math.comb(n, i) for i in range(k + 1)) / 2**n
-    return float(min(1.0, 2 * tail))
+    tail: float = sum(math.comb(n, i) for i in range(k + 1)) / 2**n
+    return min(1.0, 2 * tail)
 
 
 def ratio_interval(

@@ -1,8 +1,10 @@
 """The prompts of `bench ab`: texts to rewrite, free chat, or a file of the user's."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
+from app.bench import grading
 from engine_bridge.errors import UsageError
 
 LEASE = """The lease of the north hall begins on 1 March and runs for three years. The tenant
@@ -139,14 +141,26 @@ CHAT = (
 TASKS = {"rewrite": REWRITE, "chat": CHAT}
 
 
-def prompts(task: str) -> tuple[str, ...]:
-    """The prompts of a task by its name, or of a file: JSON lines with `prompt` (or `question`)
-    each, else one prompt a line.
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A prompt, and the number that answers it where there is a right answer."""
+
+    prompt: str
+    answer: str | None = None
+
+    def is_right(self, text: str) -> bool:
+        """Whether a reply gives the answer, by the last number in it; False where there is none."""
+        return self.answer is not None and grading.equal(grading.lenient(text), self.answer)
+
+
+def questions(task: str) -> tuple[Question, ...]:
+    """The questions of a task by its name, or of a file: JSON lines with `prompt` or `question`
+    (and `answer`, a number), else one prompt a line.
 
     Raises UsageError where it cannot be read or holds no prompt.
     """
     if task in TASKS:
-        return TASKS[task]
+        return tuple(Question(prompt) for prompt in TASKS[task])
     path = Path(task).expanduser()
     try:
         lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
@@ -156,17 +170,17 @@ def prompts(task: str) -> tuple[str, ...]:
             f"{task!r} is no task, and no file of prompts that can be read.",
             f"Name one of {names}, or a text file with one prompt a line.",
         ) from error
-    found = tuple(_prompt(line) for line in lines)
-    if not found:
+    if not lines:
         raise UsageError(f"{path.name} holds no prompt.", "Write one prompt a line.")
-    return found
+    return tuple(_question(line) for line in lines)
 
 
-def _prompt(line: str) -> str:
+def _question(line: str) -> Question:
     try:
         entry = json.loads(line)
     except ValueError:
-        return line
-    if isinstance(entry, dict):
-        return str(entry.get("prompt") or entry.get("question") or line)
-    return line
+        return Question(line)
+    if not isinstance(entry, dict) or not (prompt := entry.get("prompt") or entry.get("question")):
+        return Question(line)
+    answer = entry.get("answer")
+    return Question(str(prompt), None if answer is None else grading.reference(str(answer)))

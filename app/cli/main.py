@@ -17,6 +17,7 @@ COMMANDS = {
     "ask": "app.cli.ask:ask",
     "engine": "app.cli.engine:engine",
     "models": "app.cli.models:models",
+    "bench": "app.cli.bench:bench",
     "doctor": "app.cli.doctor:doctor",
     "key": "app.cli.key:key",
 }

@@ -36,6 +36,8 @@ class ChatRequest(Parameters):
     messages: tuple[Message, ...]
     continues: bool = False
     """The last message is the beginning of the answer. Only where `Flavour.continues` is set."""
+    ignore_eos: bool = False
+    """Go on to `max_tokens`, where the engine knows how: for measurements."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class Flavour:
         if extras:
             body |= {**self.extras, "stream_options": dict(self.stream_options)}
             body |= {"top_k": request.top_k, "min_p": request.min_p, "rid": rid}
+            body["ignore_eos"] = request.ignore_eos or None
             if self.thinking_switch and request.thinking is not None:
                 body["chat_template_kwargs"] = {"enable_thinking": request.thinking}
         if request.continues and self.continues is not None:

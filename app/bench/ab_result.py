@@ -1,0 +1,135 @@
+"""A comparison as it is printed and kept: ratio, interval, verdict, and the sentence for it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from app.bench import ab
+from app.bench.engines import FindBackend, pair_for
+from app.bench.figures import figures
+from app.bench.ledger import Ledger
+from app.bench.lossless import may_change
+from app.bench.measure import Sample
+from app.bench.progress import Step, Watch
+from app.bench.setup import setup_of
+from app.bench.tasks import Question
+from engine_bridge.backends import backend_named
+from engine_bridge.contract import EngineSpec, EngineStatus
+
+KIND = "ab"
+
+
+async def run(
+    spec: EngineSpec,
+    toggle: str,
+    task: str,
+    questions: Sequence[Question],
+    settings: ab.Settings,
+    ledger: Ledger | None = None,
+    watch: Watch | None = None,
+    *,
+    against: str | None = None,
+    find: FindBackend = backend_named,
+) -> dict[str, Any]:
+    """Start what is needed, compare, keep and return the result. Leaves no engine behind that
+    was not there before.
+
+    Raises UsageError for an unknown switch, BridgeError where an engine fails.
+    """
+
+    def told(status: EngineStatus) -> None:
+        if watch is not None and status.phase:
+            watch(Step(f"starting: {status.phase}", 0, 0))
+
+    pair = await pair_for(spec, toggle, against=against, find=find, told=told)
+    try:
+        comparison = await ab.compare(pair, toggle, task, questions, settings, watch)
+        setup = await asyncio.to_thread(setup_of, (await pair.arm(True)).status)
+    finally:
+        await pair.close()
+    result = result_of(comparison) | {"setup": setup.as_dict(), "together": pair.together}
+    if ledger is not None:
+        kept = asdict(settings) | {"toggle": toggle, "task": task}
+        record = ledger.begin(KIND, kept, setup)
+        for turn in comparison.turns:
+            for side, sample in (("off", turn.off), ("on", turn.on)):
+                ledger.keep(record, f"{turn.round}/{turn.prompt}/{side}", sample.as_dict())
+        ledger.finish(record, result)
+    return result
+
+
+def result_of(comparison: ab.Comparison) -> dict[str, Any]:
+    """`toggle`, `ratio`, `interval`, `verdict`, and all that stands behind them."""
+    found = comparison.ratio(lambda sample: sample.tokens_per_engine_s)
+    assert found is not None
+    ratio, interval = found
+    verdict = ab.outcome(ratio, interval)
+    grades = comparison.grades()
+    first = [turn for turn in comparison.turns if turn.round == 0]
+    result = {
+        "kind": KIND,
+        "toggle": comparison.toggle,
+        "ratio": ratio,
+        "interval": [interval.low, interval.high],
+        "verdict": verdict.value,
+        "details": {
+            "task": comparison.task,
+            "what": f"decode tokens per engine {comparison.unit} second, on over off",
+            "confidence": ab.CONFIDENCE,
+            "smallest_difference": ab.SMALLEST,
+            "prompts": len(comparison.questions),
+            "rounds": comparison.settings.rounds,
+            "off_tokens_per_engine_s": comparison.total_rate(on=False),
+            "on_tokens_per_engine_s": comparison.total_rate(on=True),
+            "other_ratios": _others(comparison),
+            "same_answers": sum(t.off.text == t.on.text for t in first),
+            "answers": len(first),
+            "may_change_answers": may_change(comparison.toggle),
+            "accuracy": None if grades is None else asdict(grades),
+            "off": figures([turn.off for turn in comparison.turns]),
+            "on": figures([turn.on for turn in comparison.turns]),
+        },
+    }
+    result["sentence"] = sentence(result)
+    return result
+
+
+def _others(comparison: ab.Comparison) -> dict[str, Any]:
+    """Ratios of what a user feels. Latency alone misleads where answers differ in length, so it
+    also stands per output token."""
+    asked = {
+        "tpot": lambda sample: sample.tpot_s,
+        "ttft": lambda sample: sample.ttft_s,
+        "latency": lambda sample: sample.e2e_s,
+        "latency_per_output_token": _latency_per_token,
+        "output_tokens": lambda sample: float(sample.completion_tokens),
+    }
+    found = {}
+    for name, figure in asked.items():
+        if told := comparison.ratio(figure):
+            ratio, interval = told
+            found[name] = {"ratio": ratio, "interval": [interval.low, interval.high]}
+    return found
+
+
+def _latency_per_token(sample: Sample) -> float | None:
+    return sample.e2e_s / sample.completion_tokens if sample.completion_tokens else None
+
+
+def sentence(result: dict[str, Any]) -> str:
+    """What the figures mean, and what they do not show."""
+    toggle, details = result["toggle"], result["details"]
+    low, high = result["interval"]
+    span = f"{details['confidence']:.0%} interval {low:.2f} to {high:.2f}"
+    over = f"{details['prompts']} prompts of the task {details['task']!r}"
+    if result["verdict"] == ab.Outcome.NOTHING:
+        return (
+            f"No difference seen for {toggle}: on over off is {result['ratio']:.2f} ({span}) over"
+            f" {over}; a smaller effect than the interval's ends is not excluded."
+        )
+    times = f"{result['ratio']:.2f} times as many"
+    return (
+        f"With {toggle} on, this engine makes {times} tokens for the same effort ({span}) over"
+        f" {over}; other prompts may fare otherwise."
+    )

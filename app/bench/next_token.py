@@ -1,0 +1,68 @@
+"""Teacher-forced agreement: along a given text, how often an engine would say the same next
+token. Unlike comparing answers, one early difference does not count again and again."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine_bridge.chat import server, web
+from engine_bridge.chat.flavour import LLAMA_SERVER, SGLANG, flavour_of
+from engine_bridge.engine import Engine
+
+
+async def agreement(
+    engine: Engine, texts: Sequence[tuple[str, str]], every: int = 4
+) -> dict[str, Any] | None:
+    """Over (prompt, answer) pairs: at every so many tokens of the answer, whether the engine's
+    likeliest next token is the answer's. `same` of `n`; None where the server cannot be asked.
+
+    Raises httpx.HTTPError where it refuses.
+    """
+    flavour, endpoint = flavour_of(engine.status), engine.endpoint
+    if endpoint is None or flavour not in (LLAMA_SERVER, SGLANG):
+        return None
+    ask = _llama if flavour is LLAMA_SERVER else _sglang
+    same = n = 0
+    async with web.new_client(endpoint.base_url) as http:
+
+        async def post(path: str, body: dict[str, Any]) -> Any:
+            root = web.root_url(endpoint.base_url)
+            return await server.post_json(http, f"{root}{path}", endpoint, body)
+
+        for prompt, answer in texts:
+            right, asked = await ask(post, prompt, answer, every)
+            same, n = same + right, n + asked
+    return {"same": same, "n": n, "every": every, "share": same / n if n else None}
+
+
+async def _llama(post: Any, prompt: str, answer: str, every: int) -> tuple[int, int]:
+    """One short completion for each place; the prefix cache makes it cost a token or a few."""
+    chat = {"messages": [{"role": "user", "content": prompt}]}
+    start = (await post("/apply-template", chat))["prompt"]
+    text = {"content": start, "add_special": True, "parse_special": True}
+    head = (await post("/tokenize", text))["tokens"]
+    said = (await post("/tokenize", {"content": answer}))["tokens"]
+    same = 0
+    places = range(0, len(said), every)
+    for at in places:
+        body = {"prompt": head + said[:at], "n_predict": 1, "temperature": 0}
+        found = (await post("/completion", body | {"return_tokens": True}))["tokens"]
+        same += found[:1] == said[at : at + 1]
+    return same, len(places)
+
+
+async def _sglang(post: Any, prompt: str, answer: str, every: int) -> tuple[int, int]:
+    """One prefill that returns the likeliest token at each place of the answer."""
+    chat = {"model": "default", "messages": [{"role": "user", "content": prompt}]}
+    head = (await post("/v1/tokenize", chat))["tokens"]
+    said = (await post("/v1/tokenize", {"model": "default", "prompt": answer}))["tokens"]
+    body = {
+        "input_ids": head + said,
+        "sampling_params": {"max_new_tokens": 1, "temperature": 0},
+        "return_logprob": True,
+        "logprob_start_len": len(head) - 1,
+        "top_logprobs_num": 1,
+    }
+    tops = (await post("/generate", body))["meta_info"]["input_top_logprobs"][-len(said) :]
+    places = range(0, len(said), every)
+    same = sum(bool(tops[at]) and tops[at][0][1] == said[at] for at in places)
+    return same, len(places)

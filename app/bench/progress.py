@@ -1,0 +1,44 @@
+"""How far a benchmark is: steps done, the time that is left, the latest figure."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One moment of a run. `eta_s` is seconds until its end, None before the first step is done."""
+
+    title: str
+    done: int
+    total: int
+    eta_s: float | None = None
+    figure: str = ""
+    """What was measured last, in a few words."""
+
+
+Watch = Callable[[Step], None]
+
+
+class Steps:
+    """Counts steps of about equal length and tells `watch`. `known_done` were done before, in
+    a run that is now resumed, and say nothing about its speed."""
+
+    def __init__(self, total: int, watch: Watch | None, known_done: int = 0) -> None:
+        self._total, self._watch = total, watch
+        self._done = self._known = known_done
+        self._began = time.monotonic()
+
+    def tell(self, title: str, figure: str = "") -> None:
+        """What happens now."""
+        fresh = self._done - self._known
+        eta = None
+        if fresh > 0:
+            eta = (time.monotonic() - self._began) / fresh * (self._total - self._done)
+        if self._watch is not None:
+            self._watch(Step(title, self._done, self._total, eta, figure))
+
+    def did(self, title: str, figure: str = "") -> None:
+        """One more step is done."""
+        self._done += 1
+        self.tell(title, figure)

@@ -1,0 +1,151 @@
+"""A load of random text at chosen lengths: TTFT, TPOT and throughput at one context length.
+
+Random text cannot be compressed or guessed, and begins differently each time, so no cache helps
+the prefill. What a model then writes is another matter: it repeats itself as no answer to a
+question would, which flatters speculation. The report says so.
+"""
+
+import random
+import string
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from app.bench.figures import counter_gap, figures
+from app.bench.ledger import Ledger, Run
+from app.bench.measure import Sample, measure
+from app.bench.progress import Steps, Watch
+from app.bench.setup import setup_of
+from engine_bridge.chat.events import ChatRequest, Message
+from engine_bridge.engine import Engine
+from engine_bridge.errors import UsageError
+
+KIND = "synthetic"
+FLATTERS = (
+    "A synthetic load flatters speculation: text that goes on from random words repeats itself"
+    " more than answers do. Judge speculation by `bench ab` or `bench gsm8k`."
+)
+TOLERANCE = 0.005
+"""How far, as a share, the prompt may be from the length asked for."""
+ROOM = 64
+"""Tokens of context left for the chat template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Lengths in tokens, `runs` requests one after the other, after one that is not counted."""
+
+    input_tokens: int = 32_768
+    output_tokens: int = 2_048
+    runs: int = 3
+    temperature: float = 0.0
+
+
+async def run(
+    engine: Engine, lengths: Lengths, ledger: Ledger | None = None, watch: Watch | None = None
+) -> dict[str, Any]:
+    """Measure a ready engine; the result as the ledger keeps it.
+
+    Raises UsageError where the engine's context is too short, BridgeError where it refuses.
+    """
+    import asyncio
+
+    status = engine.status
+    needed = lengths.input_tokens + lengths.output_tokens
+    if status.context_tokens is not None and needed > status.context_tokens:
+        raise UsageError(
+            f"The engine's context of {status.context_tokens:,} tokens is too short for"
+            f" {lengths.input_tokens:,} in and {lengths.output_tokens:,} out.",
+            "Choose shorter ones with --input and --output, or a longer --context.",
+        )
+    setup = await asyncio.to_thread(setup_of, status)
+    record: Run | None = ledger.begin(KIND, asdict(lengths), setup) if ledger else None
+    steps = Steps(lengths.runs, watch)
+    steps.tell("warming up")
+    await measure(engine, _request("Count to ten.", lengths, 8))
+    before = await counters(engine)
+    samples: list[Sample] = []
+    for number in range(lengths.runs):
+        steps.tell(f"run {number + 1} of {lengths.runs}: making a prompt")
+        prompt = await prompt_of(engine, lengths.input_tokens, random.SystemRandom())
+        steps.tell(f"run {number + 1} of {lengths.runs}")
+        sample = await measure(engine, _request(prompt, lengths, lengths.output_tokens))
+        samples.append(sample)
+        if ledger and record:
+            ledger.keep(record, str(number), sample.as_dict() | {"text": "", "reasoning": ""})
+        rate = sample.decode_tokens_per_s
+        steps.did(f"run {number + 1} of {lengths.runs}", f"{rate:.1f} tok/s" if rate else "")
+    after = await counters(engine)
+    result: dict[str, Any] = {
+        "kind": KIND,
+        **asdict(lengths),
+        "figures": figures(samples),
+        "counter_gap": counter_gap(before, after, samples),
+        "note": FLATTERS,
+        "setup": setup.as_dict(),
+    }
+    if ledger and record:
+        ledger.finish(record, result)
+    return result
+
+
+def _request(prompt: str, lengths: Lengths, output: int) -> ChatRequest:
+    return ChatRequest(
+        (Message("user", prompt),),
+        max_tokens=output,
+        temperature=lengths.temperature,
+        thinking=False,
+        ignore_eos=True,
+    )
+
+
+async def counters(engine: Engine) -> dict[str, float]:
+    """The engine's own counters, fresh: `verify` or the next look at it brings them."""
+    import asyncio
+
+    from engine_bridge.backends.llamacpp.counters import read_load
+    from engine_bridge.chat.flavour import LLAMA_SERVER, flavour_of
+
+    endpoint, pid = engine.endpoint, engine.status.engine_pid
+    if endpoint and flavour_of(engine.status) is LLAMA_SERVER:
+        try:
+            return dict((await read_load(endpoint, pid or 0)).counters)
+        except OSError:
+            return {}
+    await asyncio.sleep(2.5)  # longer than the time between two looks
+    return dict(engine.status.load.counters)
+
+
+async def prompt_of(engine: Engine, tokens: int, source: random.Random) -> str:
+    """Random words of about `tokens` tokens, chat template included, never the same twice.
+
+    Exact to half a percent where the server can count; else by the usual 0.5 words a token.
+    """
+    from engine_bridge.chat.flavour import flavour_of
+    from engine_bridge.chat.server import count_tokens
+
+    flavour, endpoint = flavour_of(engine.status), engine.endpoint
+    words = [_word(source) for _ in range(max(8, tokens // 2))]
+    if endpoint is None:
+        return " ".join(words)
+    count, empty = None, 0
+    for _ in range(6):
+        count = await count_tokens(endpoint, flavour, [Message("user", " ".join(words))])
+        if count is None:
+            break
+        if abs(count - tokens) <= max(2, TOLERANCE * tokens):
+            break
+        if not empty:
+            empty = await count_tokens(endpoint, flavour, [Message("user", "a")]) or 0
+        per_word = max((count - empty) / len(words), 0.5)
+        change = round((tokens - count) / per_word)
+        if change > 0:
+            words += [_word(source) for _ in range(change)]
+        elif change < 0:
+            del words[max(1, len(words) + change) :]
+        else:
+            break
+    return " ".join(words)
+
+
+def _word(source: random.Random) -> str:
+    return "".join(source.choices(string.ascii_lowercase, k=source.randint(2, 7)))
