@@ -23,6 +23,8 @@ class EngineSpec(_Frozen):
     """Requested switches by optimisation id; an absent one takes the backend's default."""
     context_tokens: int | None = None
     """Context length in tokens; None lets the backend choose from the model and free memory."""
+    threads: int | None = None
+    """CPU threads to compute with; None takes the cores that are free at the start."""
     python: str | None = None
     """Interpreter that has the engine installed, where it is not this one (`sglang` only)."""
     url: str | None = None

@@ -21,6 +21,13 @@ SMALLEST = 0.02
 """Smaller differences are not claimed, whatever the interval: this is what two engine processes
 with the same settings differ by on a machine that does other things too."""
 
+CONFIRMED = 0.02
+"""Two readings of one answer that differ by less are the same."""
+MOST = 3
+"""How many times the rounds asked for may be needed until the best rate is confirmed."""
+
+Figure = Callable[[Sample], float | None]
+
 
 class Outcome(StrEnum):
     GAIN = "gain"
@@ -30,7 +37,8 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How each prompt is asked. `rounds` is how often each prompt goes to either side."""
+    """How each prompt is asked: `rounds` times of each side at least, and at most three times as
+    often until the best rate is confirmed."""
 
     rounds: int = 2
     max_tokens: int = 128
@@ -41,14 +49,25 @@ class Settings:
     thinking: bool | None = False
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One prompt's answers from both sides, of one round."""
+@dataclass(slots=True)
+class Answers:
+    """One prompt's measured answers, side by side in their order."""
 
-    prompt: int
-    round: int
-    off: Sample
-    on: Sample
+    off: list[Sample] = field(default_factory=list)
+    on: list[Sample] = field(default_factory=list)
+
+    def side(self, on: bool) -> list[Sample]:
+        return self.on if on else self.off
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.off and self.on)
+
+
+def confirmed(samples: Sequence[Sample]) -> bool:
+    """Whether the best rate was seen twice, so that it is the engine's and not a lucky reading."""
+    best = sorted((s.tokens_per_engine_s or 0.0 for s in samples), reverse=True)[:2]
+    return len(best) == 2 and best[1] >= best[0] * (1 - CONFIRMED)
 
 
 @dataclass(slots=True)
@@ -59,46 +78,58 @@ class Comparison:
     task: str
     questions: Sequence[Question]
     settings: Settings
-    turns: list[Turn] = field(default_factory=list)
+    answers: list[Answers] = field(default_factory=list)
 
     @property
     def unit(self) -> str:
-        return self.turns[0].off.unit if self.turns else ""
+        return self.answers[0].off[0].unit
 
-    def by_prompt(self, figure: Callable[[Sample], float | None]) -> list[float]:
-        """The logarithm of on over off of one figure, a mean over the rounds for each prompt.
+    def rate(self, samples: Sequence[Sample]) -> float | None:
+        """Decode tokens per engine second of one side of one prompt.
 
-        Prompts are what an effect has to hold for, so they are the units of the statistics.
+        What other programs do to an engine only ever costs it time, so of greedy answers, which
+        are the same work each time, the best is nearest to the truth. Sampled ones are averaged.
         """
-        found: dict[int, list[float]] = {}
-        for turn in self.turns:
-            off, on = figure(turn.off), figure(turn.on)
-            if off and on:
-                found.setdefault(turn.prompt, []).append(math.log(on / off))
-        return [statistics.fmean(each) for each in found.values()]
+        known = [rate for sample in samples if (rate := sample.tokens_per_engine_s)]
+        if not known:
+            return None
+        return max(known) if self.settings.temperature == 0 else statistics.fmean(known)
 
-    def ratio(
-        self, figure: Callable[[Sample], float | None], confidence: float = CONFIDENCE
-    ) -> tuple[float, Interval] | None:
-        """On over off, and its interval; None where no prompt has the figure on both sides."""
-        logs = self.by_prompt(figure)
-        return ratio_interval(logs, confidence) if logs else None
+    def ratio(self) -> tuple[float, Interval] | None:
+        """On over off of `rate`: the geometric mean over the prompts, which are what an effect
+        has to hold for, and its interval. None where no prompt has a rate on both sides."""
+        pairs = [(self.rate(each.off), self.rate(each.on)) for each in self.answers]
+        return _ratio(pairs)
+
+    def first_ratio(self, figure: Figure) -> tuple[float, Interval] | None:
+        """The same of another figure, from each side's first answer: later ones find the prompt
+        in the cache."""
+        complete = [each for each in self.answers if each.complete]
+        return _ratio([(figure(each.off[0]), figure(each.on[0])) for each in complete])
 
     def total_rate(self, on: bool) -> float | None:
-        """Decode tokens per engine second over all answers of one side."""
-        sides = [turn.on if on else turn.off for turn in self.turns]
-        known = [each for each in sides if each.tokens_per_engine_s and each.engine_s]
+        """Decode tokens per engine second over each prompt's best answer of one side."""
+        known = [
+            max(samples, key=lambda sample: sample.tokens_per_engine_s or 0)
+            for each in self.answers
+            if (samples := each.side(on))
+        ]
         seconds = sum(each.engine_s or 0 for each in known)
         return sum(each.engine_tokens for each in known) / seconds if seconds else None
 
     def grades(self) -> "Grades | None":
-        """Right and wrong answers of the first round, where the questions have answers."""
+        """Right and wrong first answers, where the questions have answers."""
         pairs = [
-            (question.is_right(turn.off.text), question.is_right(turn.on.text))
-            for turn in self.turns
-            if turn.round == 0 and (question := self.questions[turn.prompt]).answer is not None
+            (question.is_right(each.off[0].text), question.is_right(each.on[0].text))
+            for question, each in zip(self.questions, self.answers, strict=True)
+            if question.answer is not None and each.complete
         ]
         return Grades.of(pairs) if pairs else None
+
+
+def _ratio(pairs: Sequence[tuple[float | None, float | None]]) -> tuple[float, Interval] | None:
+    logs = [math.log(on / off) for off, on in pairs if off and on]
+    return ratio_interval(logs, CONFIDENCE) if logs else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +159,6 @@ def outcome(ratio: float, interval: Interval) -> Outcome:
     return Outcome.GAIN if ratio > 1 else Outcome.LOSS
 
 
-def order(prompts: int, rounds: int, together: bool) -> list[tuple[int, int, bool]]:
-    """(round, prompt, on) of each request. Sides take turns at each prompt and swap who is first,
-    so that drift hits both alike; where a change costs a restart, whole rounds do: off, on, on,
-    off."""
-    plan = []
-    for round_ in range(rounds):
-        if together:
-            for prompt in range(prompts):
-                first = bool((round_ + prompt) % 2)
-                plan += [(round_, prompt, first), (round_, prompt, not first)]
-        else:
-            for on in (bool(round_ % 2), not round_ % 2):
-                plan += [(round_, prompt, on) for prompt in range(prompts)]
-    return plan
-
-
 async def compare(
     pair: Pair,
     toggle: str,
@@ -154,33 +169,51 @@ async def compare(
 ) -> Comparison:
     """Ask every question of both sides and keep what was measured.
 
-    Raises BridgeError where an engine does not start, refuses or breaks off.
+    Where both engines are loaded, each prompt's answers take turns: off, on, on, off, and so on,
+    so that drift hits both alike. Where a change costs a restart, all prompts are asked between
+    two restarts. Raises BridgeError where an engine does not start, refuses or breaks off.
     """
-    comparison = Comparison(toggle, task, questions, settings)
-    plan = order(len(questions), settings.rounds, pair.together)
-    steps = Steps(len(plan), watch)
-    waiting: dict[tuple[int, int], dict[bool, Sample]] = {}
-    warm: set[bool] = set()
-    for round_, prompt, on in plan:
+    comparison = Comparison(toggle, task, questions, settings, [Answers() for _ in questions])
+    steps = Steps(2 * len(questions) * settings.rounds, watch)
+
+    async def ask(prompt: int, on: bool, counts: bool = True) -> None:
         engine = await pair.arm(on)
-        if on not in warm:  # the first tokens after a start run in cold caches
-            await measure(engine, _request("Count to ten.", settings, 8))
-            warm = (warm if pair.together else set()) | {on}
-        side = f"{toggle} {'on' if on else 'off'}"
-        steps.tell(f"{side}, prompt {prompt + 1}")
+        side = f"{toggle} {'on' if on else 'off'}, prompt {prompt + 1} of {len(questions)}"
+        steps.tell(side)
         sample = await measure_decode(engine, _request(questions[prompt].prompt, settings))
+        comparison.answers[prompt].side(on).append(sample)
         rate = sample.tokens_per_engine_s
-        steps.did(side, f"{rate:.1f} tokens/{sample.unit}-s" if rate else "")
-        sides = waiting.setdefault((round_, prompt), {})
-        sides[on] = sample
-        if len(sides) == 2:
-            comparison.turns.append(Turn(prompt, round_, sides[False], sides[True]))
-    if not comparison.ratio(lambda sample: sample.tokens_per_engine_s):
+        figure = f"{rate:.1f} tokens/{sample.unit}-s" if rate else ""
+        (steps.did if counts else steps.tell)(side, figure)
+
+    if pair.together:
+        for on in (False, True):
+            await _warm_up(pair, on, settings)
+        for prompt, answers in enumerate(comparison.answers):
+            for round_ in range(MOST * settings.rounds):
+                if round_ >= settings.rounds and all(
+                    confirmed(answers.side(on)) for on in (False, True)
+                ):
+                    break
+                for on in (bool(round_ % 2), not round_ % 2):
+                    await ask(prompt, on, counts=round_ < settings.rounds)
+    else:
+        for block in range(2 * settings.rounds):
+            on = block % 4 in (1, 2)  # off, on, on, off
+            await _warm_up(pair, on, settings)
+            for prompt in range(len(questions)):
+                await ask(prompt, on)
+    if not comparison.ratio():
         raise BridgeError(
             "No prompt was answered with two tokens or more on both sides.",
             "Choose other prompts, or allow longer answers.",
         )
     return comparison
+
+
+async def _warm_up(pair: Pair, on: bool, settings: Settings) -> None:
+    """The first tokens after a start run in cold caches."""
+    await measure(await pair.arm(on), _request("Count to ten.", settings, 8))
 
 
 def _request(prompt: str, settings: Settings, max_tokens: int | None = None) -> ChatRequest:

@@ -52,21 +52,22 @@ async def run(
     if ledger is not None:
         kept = asdict(settings) | {"toggle": toggle, "task": task}
         record = ledger.begin(KIND, kept, setup)
-        for turn in comparison.turns:
-            for side, sample in (("off", turn.off), ("on", turn.on)):
-                ledger.keep(record, f"{turn.round}/{turn.prompt}/{side}", sample.as_dict())
+        for prompt, answers in enumerate(comparison.answers):
+            for side, samples in (("off", answers.off), ("on", answers.on)):
+                for round_, sample in enumerate(samples):
+                    ledger.keep(record, f"{prompt}/{side}/{round_}", sample.as_dict())
         ledger.finish(record, result)
     return result
 
 
 def result_of(comparison: ab.Comparison) -> dict[str, Any]:
     """`toggle`, `ratio`, `interval`, `verdict`, and all that stands behind them."""
-    found = comparison.ratio(lambda sample: sample.tokens_per_engine_s)
+    found = comparison.ratio()
     assert found is not None
     ratio, interval = found
     verdict = ab.outcome(ratio, interval)
     grades = comparison.grades()
-    first = [turn for turn in comparison.turns if turn.round == 0]
+    first = [(each.off[0], each.on[0]) for each in comparison.answers]
     result = {
         "kind": KIND,
         "toggle": comparison.toggle,
@@ -83,12 +84,12 @@ def result_of(comparison: ab.Comparison) -> dict[str, Any]:
             "off_tokens_per_engine_s": comparison.total_rate(on=False),
             "on_tokens_per_engine_s": comparison.total_rate(on=True),
             "other_ratios": _others(comparison),
-            "same_answers": sum(t.off.text == t.on.text for t in first),
+            "same_answers": sum(off.text == on.text for off, on in first),
             "answers": len(first),
             "may_change_answers": may_change(comparison.toggle),
             "accuracy": None if grades is None else asdict(grades),
-            "off": figures([turn.off for turn in comparison.turns]),
-            "on": figures([turn.on for turn in comparison.turns]),
+            "off": figures([off for off, _ in first]),
+            "on": figures([on for _, on in first]),
         },
     }
     result["sentence"] = sentence(result)
@@ -107,7 +108,7 @@ def _others(comparison: ab.Comparison) -> dict[str, Any]:
     }
     found = {}
     for name, figure in asked.items():
-        if told := comparison.ratio(figure):
+        if told := comparison.first_ratio(figure):
             ratio, interval = told
             found[name] = {"ratio": ratio, "interval": [interval.low, interval.high]}
     return found

@@ -5,11 +5,12 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
+from engine_bridge import machine
 from engine_bridge.backends import backend_named
 from engine_bridge.backends.base import Backend, Endpoint
 from engine_bridge.contract import EngineSpec, EngineStatus
 from engine_bridge.engine import Engine, open_engine, wait_until_ready
-from engine_bridge.errors import UnavailableError, UsageError
+from engine_bridge.errors import UsageError
 from engine_bridge.host.supervisor import Supervisor
 
 FindBackend = Callable[[str], Backend]
@@ -101,10 +102,9 @@ class SideBySide:
     ) -> "SideBySide":
         pair = cls(OwnEngine(find), OwnEngine(find))
         try:
-            # One after the other: each decides by what the machine has free.
+            # One after the other: each decides by the memory that is free.
             await ready(pair._arms[False], off, told)
             await ready(pair._arms[True], on, told)
-            _alike(pair._arms[False].status, pair._arms[True].status)
         except BaseException:
             await pair.close()
             raise
@@ -173,6 +173,9 @@ async def pair_for(
     if toggle not in known or not known[toggle].switchable:
         names = ", ".join(each.id for each in known.values() if each.switchable)
         raise UsageError(f"This engine has no switch {toggle!r}.", f"It has {names}.")
+    if spec.backend == "llamacpp":
+        # What else runs at the moment of a start must not make the two differ.
+        spec = spec.model_copy(update={"threads": machine.cores()})
     off = _with(spec, {toggle: False})
     on = _with(spec, {toggle: True} | dict.fromkeys(known[toggle].conflicts_with, False))
     if spec.backend == "llamacpp":
@@ -184,13 +187,3 @@ async def pair_for(
 
 def _with(spec: EngineSpec, switches: dict[str, bool]) -> EngineSpec:
     return spec.model_copy(update={"optimisations": spec.optimisations | switches})
-
-
-def _alike(off: EngineStatus, on: EngineStatus) -> None:
-    """Raises UnavailableError where the two would not be a fair comparison."""
-    if off.threads != on.threads:
-        raise UnavailableError(
-            f"One engine computes with {off.threads} threads and the other with {on.threads},"
-            " since other programs were busy at one of the starts.",
-            "Compare again when the machine is quieter.",
-        )

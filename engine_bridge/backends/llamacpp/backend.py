@@ -36,7 +36,7 @@ class LlamaCpp:
     def prepare(self, spec: EngineSpec, report: Report) -> Launch:
         model = ensure(spec.model, report)
         report(Phase("looking at this machine"))
-        threads = machine.free_threads()
+        threads = spec.threads or machine.free_threads()
         # The trial's finding shall hold for later starts too, whatever is busy just now.
         choice = switches.resolve(spec, model.path, machine.cores(), report)
         size = choice.model_path.stat().st_size
