@@ -20,6 +20,8 @@ _HOLD = 4096
 
 def plain(text: str) -> str:
     """The text without escape sequences, control characters and direction overrides."""
+    if not _CONTROL.search(text):
+        return text  # every sequence starts with one of these
     cleaner = Plain()
     return cleaner.feed(text) + cleaner.end()
 

@@ -82,6 +82,8 @@ def read_sheets(path: Path, title: str, report: Report) -> Extracted:
 
 
 def _value(value: object) -> str:
+    if isinstance(value, str):
+        return " ".join(value.split())
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     if isinstance(value, datetime) and value.time() == time():
