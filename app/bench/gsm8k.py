@@ -9,7 +9,7 @@ from app.bench import grading
 from app.bench.figures import figures
 from app.bench.gsm8k_data import Data, Problem
 from app.bench.ledger import Ledger
-from app.bench.measure import Sample, measure
+from app.bench.measure import Sample, measure, prompt_tokens
 from app.bench.progress import Steps, Watch
 from app.bench.setup import Setup, setup_of
 from app.bench.stats import wilson
@@ -148,14 +148,9 @@ async def _room(engine: Engine, prompt: str, wanted: int) -> int:
 
     Raises UsageError where the prompt itself does not fit.
     """
-    from engine_bridge.chat.flavour import flavour_of
-    from engine_bridge.chat.server import count_tokens
-
-    context, endpoint = engine.status.context_tokens, engine.endpoint
-    if context is None or endpoint is None:
-        return wanted
-    used = await count_tokens(endpoint, flavour_of(engine.status), [Message("user", prompt)])
-    if used is None:
+    context = engine.status.context_tokens
+    used = await prompt_tokens(engine, prompt) if context is not None else None
+    if context is None or used is None:
         return wanted
     if used + SPARE >= context:
         raise UsageError(

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from engine_bridge import machine
-from engine_bridge.chat.events import ChatRequest, Event, Finished, Reasoning, Text
+from engine_bridge.chat.events import ChatRequest, Event, Finished, Message, Reasoning, Text
 from engine_bridge.contract import EngineStatus
 from engine_bridge.engine import Engine
 from engine_bridge.errors import BridgeError, UnavailableError
@@ -138,6 +138,20 @@ async def measure(
         text=text,
         reasoning=reasoning,
     )
+
+
+async def prompt_tokens(engine: Engine, prompt: str) -> int | None:
+    """Tokens of a question by the engine's own tokenizer, chat template included; None where it
+    cannot tell."""
+    from engine_bridge.chat import tokens, web
+    from engine_bridge.chat.flavour import flavour_of
+
+    endpoint = engine.endpoint
+    if endpoint is None:
+        return None
+    async with web.new_client(endpoint.base_url) as http:
+        asked = [Message("user", prompt)]
+        return await tokens.count_prompt(endpoint, flavour_of(engine.status), asked, http)
 
 
 async def measure_decode(engine: Engine, request: ChatRequest) -> Sample:

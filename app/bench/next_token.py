@@ -4,7 +4,7 @@ token. Unlike comparing answers, one early difference does not count again and a
 from collections.abc import Sequence
 from typing import Any
 
-from engine_bridge.chat import server, web
+from engine_bridge.chat import web
 from engine_bridge.chat.flavour import LLAMA_SERVER, SGLANG, flavour_of
 from engine_bridge.engine import Engine
 
@@ -25,8 +25,9 @@ async def agreement(
     async with web.new_client(endpoint.base_url) as http:
 
         async def post(path: str, body: dict[str, Any]) -> Any:
-            root = web.root_url(endpoint.base_url)
-            return await server.post_json(http, f"{root}{path}", endpoint, body)
+            url = f"{web.root_url(endpoint.base_url)}{path}"
+            answer = await http.post(url, json=body, headers=endpoint.headers, timeout=120)
+            return answer.raise_for_status().json()
 
         for prompt, answer in texts:
             right, asked = await ask(post, prompt, answer, every)

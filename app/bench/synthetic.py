@@ -12,7 +12,7 @@ from typing import Any
 
 from app.bench.figures import counter_gap, figures
 from app.bench.ledger import Ledger, Run
-from app.bench.measure import Sample, measure
+from app.bench.measure import Sample, measure, prompt_tokens
 from app.bench.progress import Steps, Watch
 from app.bench.setup import setup_of
 from engine_bridge.chat.events import ChatRequest, Message
@@ -120,22 +120,16 @@ async def prompt_of(engine: Engine, tokens: int, source: random.Random) -> str:
 
     Exact to half a percent where the server can count; else by the usual 0.5 words a token.
     """
-    from engine_bridge.chat.flavour import flavour_of
-    from engine_bridge.chat.server import count_tokens
-
-    flavour, endpoint = flavour_of(engine.status), engine.endpoint
     words = [_word(source) for _ in range(max(8, tokens // 2))]
-    if endpoint is None:
-        return " ".join(words)
-    count, empty = None, 0
+    empty = 0
     for _ in range(6):
-        count = await count_tokens(endpoint, flavour, [Message("user", " ".join(words))])
+        count = await prompt_tokens(engine, " ".join(words))
         if count is None:
             break
         if abs(count - tokens) <= max(2, TOLERANCE * tokens):
             break
         if not empty:
-            empty = await count_tokens(endpoint, flavour, [Message("user", "a")]) or 0
+            empty = await prompt_tokens(engine, "a") or 0
         per_word = max((count - empty) / len(words), 0.5)
         change = round((tokens - count) / per_word)
         if change > 0:
