@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, cast
 from textual.worker import Worker
 
 from app.core import figures
-from app.core.conversation import Turn
+from app.core.i18n import _, shown
+from app.core.tree import Turn
+from app.tui import keymap
 from app.tui.panel.words import is_down
-from app.tui.transcript.entries import Reply, UserEntry
-from engine_bridge.chat.events import Event, Prefill, Progress, Reasoning, Text, Timings, Waiting
+from app.tui.transcript.entries import Entry, Reply, UserEntry
+from app.tui.transcript.turns import ending, entries_of, what_helps
+from engine_bridge.chat.events import Event, Prefill, Progress, Reasoning, Text, Waiting
 from engine_bridge.contract import EngineState
 from engine_bridge.errors import BridgeError, UsageError
 
@@ -22,11 +25,6 @@ if TYPE_CHECKING:
     from app.tui.screens.chat import ChatScreen
 
 SETTLE_S = 10.0
-AGAIN = "Ctrl+R asks again."
-FOR_ENGINE = "sent when the engine is ready"
-FOR_REPLY = "sent after this reply"
-FOR_DOCUMENTS = "sent when its documents are read"
-FOR_CURE = "kept until the engine runs again: F5 starts it"
 
 
 class Talk:
@@ -40,6 +38,10 @@ class Talk:
         self._stopping: tuple[Reply, float] | None = None
         """A reply that the user stopped while the engine read its prompt, and since when."""
         self._told = (False, False)
+        self.editing: Turn | None = None
+        """A question that is being put in other words."""
+        self.thinking: bool | None = None
+        """Whether the answer to the next message is thought about; None takes the session's."""
 
     @property
     def _app(self) -> "LingChat":
@@ -51,16 +53,27 @@ class Talk:
 
     @property
     def can_stop(self) -> bool:
-        """Whether there is a reply to stop or a message to take back."""
-        return self.is_running or bool(self._queue)
+        """Whether there is a reply to stop, a message to take back or an edit to give up."""
+        return self.is_running or bool(self._queue) or self.editing is not None
 
     def say(self, text: str) -> None:
-        """Send a message as soon as it can be sent."""
+        """Send a message as soon as it can be sent; in place of the one that is being edited."""
         titles = () if self._app.conversation.turns or self._queue else self._titles()
         entry = UserEntry(text, titles)
+        entry.replaces, entry.thinking = self.editing, self.thinking
+        self.editing = self.thinking = None
+        if entry.replaces is not None:
+            self._take_away_from(entry.replaces)
         self._queue.append(entry)
         self._screen.transcript.append(entry)
         self.pump()
+
+    def _take_away_from(self, turn: Turn) -> None:
+        """Show the conversation up to before this turn."""
+        transcript = self._screen.transcript
+        there = transcript.entries
+        place = next((n for n, entry in enumerate(there) if entry.node is turn), len(there))
+        transcript.load([*there[:place], *self._queue])
 
     def _titles(self) -> tuple[str, ...]:
         return tuple(document.title for document in self._app.conversation.documents)
@@ -74,19 +87,29 @@ class Talk:
         if self._queue and is_free and state.is_usable and not self._app.wanted:
             entry = self._queue.popleft()
             entry.set_waits("")
-            self._begin(entry, lambda: self._app.conversation.ask(entry.text, self._app.engine))
+            self._begin(entry, self._asking(entry))
         if self.is_running:
-            waits = FOR_REPLY
+            waits = _("sent after this reply")
         elif self._screen.desk.is_reading:
-            waits = FOR_DOCUMENTS
+            waits = _("sent when its documents are read")
         elif is_down(self._app.status):
-            waits = FOR_CURE
+            waits = _("kept until the engine runs again: {key} starts it").format(
+                key=keymap.key("app.start_engine")
+            )
         else:
-            waits = FOR_ENGINE
+            waits = _("sent when the engine is ready")
         for entry in self._queue:
             entry.set_waits(waits)
         self._screen.transcript.touch()
         self._tell()
+
+    def _asking(self, entry: UserEntry) -> Callable[[], AsyncIterator[Event]]:
+        talk, engine = self._app.conversation, self._app.engine
+        if (old := entry.replaces) is None:
+            return lambda: talk.ask(entry.text, engine, thinking=entry.thinking)
+        count = len(talk.siblings(old)) + 1
+        entry.version = (count, count)
+        return lambda: talk.edit(old, entry.text, engine, thinking=entry.thinking)
 
     def _tell(self) -> None:
         """Let the footer show other keys, where others do something now."""
@@ -107,27 +130,84 @@ class Talk:
         self._tell()
         return entry.text
 
-    def regenerate(self) -> None:
-        """Ask the last question again. Raises UsageError when there is none or one is running."""
-        transcript, turns = self._screen.transcript, self._app.conversation.turns
+    def regenerate(self, turn: Turn | None = None) -> None:
+        """Answer the last question again, or that of the answer `turn`; the old answer stays as
+        another version. Raises UsageError when there is none or one is running."""
+        self._must_be_free()
+        talk, engine = self._app.conversation, self._app.engine
+        if not talk.turns:
+            raise UsageError(_("There is no answer to make again."), _("Ask something first."))
+        if turn is None and talk.turns[-1].role == "assistant":
+            turn = talk.turns[-1]
+        count = 1
+        if turn is not None:
+            said = bool(turn.text.strip() or turn.reasoning.strip())
+            count = len(talk.siblings(turn)) + said
+            self._take_away_from(turn)
+        asked = [e for e in self._screen.transcript.entries if self._is_asked(e)]
+        self._begin(asked[-1], lambda: talk.regenerate(engine, turn)).version = (count, count)
+
+    def go_on(self) -> None:
+        """Let the last answer, which was cut, grow on. Raises UsageError when it is not."""
+        self._must_be_free()
+        talk, engine = self._app.conversation, self._app.engine
+        turn = talk.turns[-1] if talk.turns else None
+        if turn is None or not turn.is_cut:
+            raise UsageError(_("The last answer is complete."), _("Ask something."))
+        old = self._screen.transcript.last_reply
+        self._take_away_from(turn)
+        asked = [e for e in self._screen.transcript.entries if self._is_asked(e)]
+        reply = self._begin(asked[-1], lambda: talk.go_on(engine), turn)
+        reply.version = old.version if old is not None else (1, 1)
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether the last answer was cut and nothing runs."""
+        turns = self._app.conversation.turns
+        return bool(turns) and turns[-1].is_cut and not self.is_running and not self._queue
+
+    def switch(self, turn: Turn, step: int) -> None:
+        """Show the version before (`step` -1) or after (1) this one. Raises UsageError where
+        there is none or a reply runs."""
+        self._must_not_run()
+        siblings = self._app.conversation.siblings(turn)
+        place = siblings.index(turn) + step
+        if not 0 <= place < len(siblings):
+            raise UsageError(_("There is no other version."), _("Ask again to have one."))
+        self.show_branch(siblings[place])
+
+    def show_branch(self, turn: Turn) -> None:
+        """Make the branch of `turn` the active one. Raises UsageError while a reply runs."""
+        self._must_not_run()
+        self._app.conversation.switch(turn)
+        self.show()
+
+    def show(self) -> None:
+        """Show the conversation as it is, after it became another one."""
+        self._screen.transcript.load([*entries_of(self._app.conversation), *self._queue])
+        self._tell()
+
+    def _must_not_run(self) -> None:
         if self.is_running:
-            raise UsageError("A reply is still running.", "Esc stops it.")
-        if not turns:
-            raise UsageError("There is no answer to make again.", "Ask something first.")
+            key = keymap.key("chat.stop")
+            raise UsageError(_("A reply is still running."), _("{key} stops it.").format(key=key))
+
+    def _must_be_free(self) -> None:
+        self._must_not_run()
         if not self._app.status.state.is_usable:
-            raise UsageError("The engine is not ready.", "F5 starts it.")
-        last = transcript.last_reply
-        asked = [e for e in transcript.entries if isinstance(e, UserEntry) and not e.waits]
-        if last is not None and turns[-1].role == "assistant":
-            transcript.take_away(last)
-        self._begin(asked[-1], lambda: self._app.conversation.regenerate(self._app.engine))
+            key = keymap.key("app.start_engine")
+            raise UsageError(_("The engine is not ready."), _("{key} starts it.").format(key=key))
+
+    @staticmethod
+    def _is_asked(entry: Entry) -> bool:
+        return isinstance(entry, UserEntry) and not entry.waits
 
     def clear(self) -> None:
         """Begin anew."""
         self._queue.clear()
         if self._worker is not None:
             self._worker.cancel()
-        self._reply = self._stopping = None
+        self._reply = self._stopping = self.editing = self.thinking = None
         self._app.conversation.clear()
         self._screen.transcript.clear()
         self._tell()
@@ -140,40 +220,61 @@ class Talk:
             self._reply.tick()
             self._screen.transcript.touch()
 
-    def _begin(self, after: UserEntry, ask: Callable[[], AsyncIterator[Event]]) -> None:
+    def _begin(
+        self, after: Entry, ask: Callable[[], AsyncIterator[Event]], unfinished: Turn | None = None
+    ) -> Reply:
+        """Show a reply that grows; `unfinished` has what was said of it before."""
         reply = Reply()
-        reply.set_activity("reading the prompt")
+        if unfinished is not None:
+            reply.feed_thinking(unfinished.reasoning)
+            reply.feed(unfinished.text)
+        reply.set_activity(_("reading the prompt"))
         self._reply = reply
         transcript = self._screen.transcript
         transcript.insert(transcript.entries.index(after) + 1, reply)
         self._app.live.begin()
         self._worker = self._screen.run_worker(
-            self._run(reply, ask), group="reply", exit_on_error=True
+            self._run(reply, after, ask), group="reply", exit_on_error=True
         )
         self._tell()
+        return reply
 
-    async def _run(self, reply: Reply, ask: Callable[[], AsyncIterator[Event]]) -> None:
+    async def _run(
+        self, reply: Reply, asked: Entry, ask: Callable[[], AsyncIterator[Event]]
+    ) -> None:
         turns = self._app.conversation.turns
         events = cast(AsyncGenerator[Event], ask())
         try:
             async with aclosing(events):
                 async for event in events:
+                    if reply.node is None and len(turns) > 1:
+                        asked.node, reply.node = turns[-2:]
                     self._take(event, reply)
-            self._finish(reply, turns)
+            self._finish(reply, *ending(self._turn_of(reply, turns)))
         except asyncio.CancelledError:
             self._stopped(reply)
             raise
         except BridgeError as error:
-            cure = f"{error.cure} {AGAIN}".strip()
-            reply.finish(self._app.live.timings, error.reason, cure)
+            helps = what_helps(self._turn_of(reply, turns))
+            self._finish(reply, error.reason, f"{error.cure} {helps}".strip())
         except Exception as error:
             # A fault of ours must not cost the user the conversation.
-            reason = f"Something went wrong that should not: {error!r}."
-            reply.finish(self._app.live.timings, reason, AGAIN)
+            reason = _("Something went wrong that should not: {error}.").format(error=repr(error))
+            self._finish(reply, reason, what_helps(None))
         finally:
             self._app.live.end()
             if self._reply is reply and self._stopping is None:
                 self._end()
+
+    @staticmethod
+    def _turn_of(reply: Reply, turns: list[Turn]) -> Turn:
+        if reply.node is None and turns and turns[-1].role == "assistant":
+            reply.node = turns[-1]
+        return reply.node if isinstance(reply.node, Turn) else Turn("assistant")
+
+    def _finish(self, reply: Reply, reason: str, cure: str, is_bad: bool = True) -> None:
+        timings = reply.node.timings if isinstance(reply.node, Turn) else None
+        reply.finish(timings or self._app.live.timings, reason, cure, is_bad)
 
     def _end(self) -> None:
         self._reply = None
@@ -187,28 +288,21 @@ class Talk:
         is_reading = not reply.text and not reply.thinking
         if self._reply is reply and is_reading and self._app.status.state is EngineState.BUSY:
             self._stopping = (reply, time.monotonic())
-            reply.set_activity("stopping…")
+            reply.set_activity(_("stopping…"))
             self._screen.transcript.touch()
         else:
-            reply.finish(self._app.live.timings, "Stopped.", AGAIN, is_bad=False)
+            self._finish_stopped(reply)
+
+    def _finish_stopped(self, reply: Reply) -> None:
+        turn = self._turn_of(reply, self._app.conversation.turns)
+        self._finish(reply, _("Stopped."), what_helps(turn), is_bad=False)
 
     def _settle(self) -> None:
         assert self._stopping is not None
         reply, _ = self._stopping
         self._stopping = None
-        reply.finish(self._app.live.timings, "Stopped.", AGAIN, is_bad=False)
+        self._finish_stopped(reply)
         self._end()
-
-    def _finish(self, reply: Reply, turns: list[Turn]) -> None:
-        turn = turns[-1] if turns else Turn("assistant")
-        timings: Timings = turn.timings or self._app.live.timings
-        if turn.finish_reason == "length":
-            reason, cure = "The reply reached its length limit.", "Ask it to go on."
-            reply.finish(timings, reason, cure, is_bad=False)
-        elif not turn.text.strip():
-            reply.finish(timings, "The model said nothing.", AGAIN, is_bad=False)
-        else:
-            reply.finish(timings)
 
     def _take(self, event: Event, reply: Reply) -> None:
         self._app.live.take(event)
@@ -220,10 +314,10 @@ class Talk:
             case Prefill():
                 share = self._app.live.prefill_share or 0.0
                 # The time left stands in the panel or on the status line.
-                reply.set_activity(f"reading the prompt: {share:.0%}")
+                reply.set_activity(_("reading the prompt: {share}").format(share=f"{share:.0%}"))
             case Waiting(reason, retry_in_s):
-                again = f"trying again in {figures.seconds(retry_in_s)}"
-                reply.set_activity(f"{reason.rstrip('.')}: {again}")
+                again = _("trying again in {time}").format(time=figures.seconds(retry_in_s))
+                reply.set_activity(f"{shown(reason).rstrip('.')}: {again}")
             case Progress(timings) if reply.thinking and not reply.text:
                 reply.thinking_tokens = timings.completion_tokens
             case _:

@@ -32,6 +32,9 @@ class Composer(CompletingArea):
             super().__init__()
             self.text, self.may_be_command = text, may_be_command
 
+    class SentNothing(Message):
+        """Enter was pressed with nothing typed."""
+
     class Pasted(Message):
         """The user pasted a text too large for the box; its token stands in the box."""
 
@@ -66,6 +69,14 @@ class Composer(CompletingArea):
             self.remember(text)
             self.load_text("")
             self.post_message(self.Sent(text, may_be_command))
+        else:
+            self.post_message(self.SentNothing())
+
+    def quote(self, text: str) -> None:
+        """Put a text below what is typed, marked as a quotation, and room for words on it."""
+        quoted = "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+        before = self.text.rstrip("\n")
+        self.put(f"{before}\n\n{quoted}\n\n" if before else f"{quoted}\n\n")
 
     def action_newline(self) -> None:
         """Break the line."""

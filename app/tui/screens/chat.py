@@ -1,5 +1,7 @@
 """The chat screen: the conversation, the box to type in, and the engine beside them."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
@@ -8,6 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Static
 
+from app.core.i18n import _
+from app.core.tree import Turn
 from app.tui.composer import slash
 from app.tui.composer.composer import Composer
 from app.tui.glyphs import Glyphs
@@ -21,6 +25,7 @@ from app.tui.talk import Talk
 from app.tui.transcript.entries import NoteEntry
 from app.tui.transcript.paint import preload
 from app.tui.transcript.view import Transcript
+from app.tui.transcript.walk import WalkedTranscript
 from engine_bridge.contract import EngineState, EngineStatus
 from engine_bridge.errors import BridgeError
 
@@ -41,6 +46,8 @@ class ChatScreen(DocumentScreen):
         Binding("escape", "stop", "Stop", id="chat.stop"),
         Binding("ctrl+y", "copy", "Copy", priority=True, id="chat.copy"),
         Binding("ctrl+r", "regenerate", "Again", id="chat.regenerate"),
+        Binding("ctrl+l", "edit_last", "Edit the last message", show=False, id="chat.edit_last"),
+        Binding("f12", "think_next", "Think about the next", show=False, id="chat.think_next"),
         Binding("ctrl+n", "new_chat", "New chat", show=False, id="chat.new_chat"),
         Binding("ctrl+t", "thinking", "Thinking", show=False, id="chat.thinking"),
         Binding("f3", "panel", "Panel", show=False, id="chat.panel"),
@@ -71,7 +78,7 @@ class ChatScreen(DocumentScreen):
         self._panel_wanted = True
         self._was = EngineState.STOPPED
         self.talk = Talk(self)
-        self.transcript = Transcript(glyphs, id="transcript")
+        self.transcript = WalkedTranscript(glyphs, id="transcript")
         self.composer = Composer(id="composer")
         self._welcome = Welcome(glyphs, id="welcome")
         self._middle = Vertical(self._welcome, id="middle")
@@ -163,20 +170,77 @@ class ChatScreen(DocumentScreen):
             return self.transcript.last_reply is not None
         return True
 
+    @on(Composer.SentNothing)
+    def _go_on(self) -> None:
+        if self.talk.can_go_on:
+            self._try(self.talk.go_on)
+
+    def _try(self, act: Callable[[], None]) -> None:
+        """Do it; what stands against it is told."""
+        try:
+            act()
+        except BridgeError as error:
+            self.notify(str(error), severity="warning", markup=False)
+
+    @on(WalkedTranscript.Wanted)
+    def _do(self, event: WalkedTranscript.Wanted) -> None:
+        turn = event.entry.node if event.entry is not None else None
+        match event.what:
+            case "quote":
+                self.composer.quote(event.text)
+                self.composer.focus()
+            case "leave":
+                self.composer.focus()
+            case "go_on":
+                self._try(self.talk.go_on)
+            case "edit" if turn is not None:
+                self._edit(turn)
+            case "again" if turn is not None:
+                self._try(partial(self.talk.regenerate, turn))
+            case "before" | "after" if turn is not None:
+                self._try(partial(self.talk.switch, turn, 1 if event.what == "after" else -1))
+
+    def _edit(self, turn: Turn) -> None:
+        if self.talk.is_running:
+            self.notify(_("A reply is still running."), severity="warning")
+            return
+        self.talk.editing = turn
+        self.composer.put(turn.text)
+        self.composer.focus()
+        self.notify(_("Enter asks it in these words, as another version; Esc leaves it as it was."))
+
+    def action_edit_last(self) -> None:
+        """Put the last question in other words."""
+        turns = [turn for turn in self.app.conversation.turns if turn.role == "user"]
+        if turns:
+            self._edit(turns[-1])
+
+    def action_think_next(self) -> None:
+        """Whether the next message is thought about: as the session says, yes, no."""
+        talk = self.talk
+        talk.thinking = {None: True, True: False, False: None}[talk.thinking]
+        told = {
+            None: _("Thinking as the session has it."),
+            True: _("The model thinks about your next message."),
+            False: _("The model answers your next message without thinking."),
+        }
+        self.notify(told[talk.thinking])
+
     def action_stop(self) -> None:
-        """Stop the running reply, or take back the message that waits, or give up reading."""
+        """Stop the running reply, or take back the message that waits, or give up an edit or
+        reading."""
         if not self.talk.is_running and self.desk.stop_reading():
             return
-        if taken := self.talk.stop():
+        if self.talk.editing is not None and not self.talk.is_running:
+            self.talk.editing = None
+            self.composer.put("")
+        elif taken := self.talk.stop():
             self.composer.put(taken)
             self._show_middle()
 
     def action_regenerate(self) -> None:
         """Ask the last question again."""
-        try:
-            self.talk.regenerate()
-        except BridgeError as error:
-            self.notify(str(error), severity="warning")
+        self._try(self.talk.regenerate)
 
     async def action_copy(self) -> None:
         """Copy the selected text, else the last reply."""

@@ -8,6 +8,7 @@ from rich.style import Style
 
 from app.core.figures import reply_line, seconds
 from app.core.i18n import _
+from app.core.tree import Turn
 from app.tui.plain import plain
 from app.tui.transcript.lines import Line, Run, wrap
 from app.tui.transcript.paint import PROSE
@@ -24,7 +25,7 @@ class Entry:
 
     is_folded = False
     """True while one block stands for all of a text that nobody has looked at yet."""
-    node: object = None
+    node: Turn | None = None
     """What it shows of the conversation."""
 
     def __init__(self) -> None:
@@ -71,6 +72,10 @@ class UserEntry(Entry):
         self.text = text
         self.attachments = tuple(attachments)
         self.waits = waits
+        self.replaces: Turn | None = None
+        """The question that it puts in other words."""
+        self.thinking: bool | None = None
+        """Whether its answer is thought about; None takes the session's setting."""
         self.blocks = [Block(self._paint, self, text)]
 
     @property

@@ -40,8 +40,6 @@ class Transcript(ScrollView, can_focus=True):
     ALLOW_SELECT = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("t", "toggle_thinking", "Thinking", show=False, id="transcript.thinking"),
-        Binding("j", "scroll_down", "Down", show=False, id="transcript.down"),
-        Binding("k", "scroll_up", "Up", show=False, id="transcript.up"),
         Binding("g", "scroll_home", "Top", show=False, id="transcript.top"),
         Binding("G", "scroll_end", "End", show=False, id="transcript.end"),
     ]

@@ -1,0 +1,104 @@
+"""Edit, ask again, branch, go on and quote: the keys of the transcript, with the real engine."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from app.core.conversation import Conversation, Parameters
+from app.tui.app import LingChat
+from app.tui.transcript.entries import Reply, UserEntry
+from engine_bridge.contract import EngineSpec, EngineState
+from engine_bridge.host.client import HostedEngine
+
+
+async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, f"never: {what}"
+        await pilot.pause(0.05)
+
+
+def last(app: LingChat) -> Reply:
+    reply = app._chat.transcript.last_reply
+    assert reply is not None
+    return reply
+
+
+def shown(app: LingChat) -> str:
+    view = app._chat.transcript
+    return "\n".join(view.render_line(y).text for y in range(view.size.height))
+
+
+@pytest.fixture
+def talking(host_home: Path, spec: EngineSpec) -> LingChat:
+    few = Conversation(parameters=Parameters(temperature=0.0, max_tokens=24))
+    return LingChat(HostedEngine(lease=True), spec, few)
+
+
+async def test_a_conversation_branches_by_key_and_its_versions_stay(talking: LingChat) -> None:
+    app = talking
+    async with app.run_test(size=(110, 40)) as pilot:
+        chat = app._chat
+        await pilot.press(*"Tell me a long story", "enter")
+        await until(pilot, lambda: chat.transcript.last_reply and last(app).is_done, "an answer")
+        first = last(app)
+        assert first.node is app.conversation.turns[1]
+        assert "length limit" in first.reason
+
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: last(app) is not first and last(app).is_done, "another")
+        assert last(app).version == (2, 2)
+        assert len(app.conversation.others) == 1
+        await pilot.pause(0.1)
+        assert "2/2" in shown(app)
+
+        chat.transcript.focus()
+        await pilot.press("left")
+        await pilot.pause(0.1)
+        assert last(app).text == first.text
+        assert last(app).version == (1, 2)
+
+        await pilot.press("escape")
+        assert chat.composer.has_focus
+        await pilot.press("ctrl+l")
+        assert chat.composer.text == "Tell me a long story"
+        await pilot.press(*" of a ship", "enter")
+        await until(pilot, lambda: len(app.conversation.others) == 3, "a branch")
+        await until(pilot, lambda: not chat.talk.is_running, "its answer")
+        asked = [e for e in chat.transcript.entries if isinstance(e, UserEntry)]
+        assert [e.text for e in asked] == ["Tell me a long story of a ship"]
+        assert asked[0].version == (2, 2)
+
+        text = app.conversation.turns[-1].text
+        assert chat.talk.can_go_on, app.conversation.turns[-1]
+        await pilot.press("enter")
+        await until(pilot, lambda: len(app.conversation.turns[-1].text) > len(text), "more")
+        await until(pilot, lambda: not chat.talk.is_running, "its end")
+        assert len(app.conversation.turns) == 2
+        assert app.conversation.turns[-1].text.startswith(text)
+        assert last(app).text == app.conversation.turns[-1].text
+
+
+async def test_a_block_is_quoted_and_copied_by_key(
+    talking: LingChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "TMUX"):
+        monkeypatch.delenv(name, raising=False)
+    app = talking
+    app._starts = False
+    async with app.run_test(size=(80, 30)) as pilot:
+        chat = app._chat
+        chat.transcript.load([Reply.stored("One.\n\n```sh\nls -l\ncd\n```")])
+        chat._show_middle()
+        await pilot.pause()
+        chat.transcript.focus()
+        await pilot.pause()
+        assert chat.transcript.cursor.text == "ls -l\ncd"
+        await pilot.press("q")
+        assert chat.composer.text == "> ```sh\n> ls -l\n> cd\n> ```\n\n"
+        assert chat.composer.has_focus
+        assert app.status.state is EngineState.STOPPED
