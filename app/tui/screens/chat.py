@@ -194,13 +194,13 @@ class ChatScreen(DocumentScreen):
             case "go_on":
                 self._try(self.talk.go_on)
             case "edit" if turn is not None:
-                self._edit(turn)
+                self._reword(turn)
             case "again" if turn is not None:
                 self._try(partial(self.talk.regenerate, turn))
             case "before" | "after" if turn is not None:
                 self._try(partial(self.talk.switch, turn, 1 if event.what == "after" else -1))
 
-    def _edit(self, turn: Turn) -> None:
+    def _reword(self, turn: Turn) -> None:
         if self.talk.is_running:
             self.notify(_("A reply is still running."), severity="warning")
             return
@@ -213,7 +213,7 @@ class ChatScreen(DocumentScreen):
         """Put the last question in other words."""
         turns = [turn for turn in self.app.conversation.turns if turn.role == "user"]
         if turns:
-            self._edit(turns[-1])
+            self._reword(turns[-1])
 
     def action_think_next(self) -> None:
         """Whether the next message is thought about: as the session says, yes, no."""
