@@ -51,3 +51,9 @@ def state_dir() -> Path:
 def log_dir() -> Path:
     """Engine logs, rotated."""
     return _private(Path(platformdirs.user_log_dir(APP)))
+
+
+def kv_dir() -> Path:
+    """What the embedded engine has read of documents (`engine_bridge.chat.kept`); deleting it
+    costs only the time to read them again."""
+    return _private(Path(platformdirs.user_cache_dir(APP)) / "kv")

@@ -216,6 +216,7 @@ class Conversation:
     async def _answer(
         self, engine: Engine, unfinished: Turn | None = None
     ) -> AsyncGenerator[Event, None]:
+        from app.core.shelf import kept
         from app.core.shelf.counting import Counter
         from engine_bridge.chat.flavour import flavour_of
         from engine_bridge.engine import wait_until_ready
@@ -235,12 +236,15 @@ class Conversation:
             answer.origin = _origin(status, flavour.id, model)
             if unfinished is not None:
                 request = _going_on(request, answer, can=flavour.continues is not None)
+            await kept.restore(self, engine)
             async with aclosing(_stream(engine, status, request, model)) as events:
                 async for event in events:
                     _grow(answer, event, before)
                     if self.watcher is not None:
                         self.watcher.grew(answer)
                     yield event
+            if answer.timings is not None:
+                await kept.save(self, engine, answer.timings.prompt_tokens)
         except TooLongError as error:
             answer.broken = error.reason
             if unfinished is None:

@@ -22,14 +22,19 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from app.core.budget import thinking_of
+from app.core.i18n import _
+from app.core.shelf import kept
 from app.core.shelf.counting import Counter, place_of
 from engine_bridge.chat.events import Event, Finished, Prefill, Progress, Reasoning, Text
 from engine_bridge.contract import EngineState
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
+    import httpx
+
     from app.core.conversation import Conversation
     from app.core.documents import Document
+    from engine_bridge.backends.base import Endpoint
     from engine_bridge.contract import EngineStatus
     from engine_bridge.engine import Engine
 
@@ -191,7 +196,7 @@ class Warmer:
     def _wanted(self) -> _Prefix | None:
         """What should be warm and is not known to be."""
         now = self._now()
-        if not now.documents or now == self._unasked or self.problem:
+        if not now.documents or self.problem:
             return None
         done = self._total is not None and self._read >= self._total - SAME_TOKENS
         here = self._place == place_of(self._engine)
@@ -269,43 +274,60 @@ class Warmer:
         self._on_change()
 
     async def _warm(self, prefix: _Prefix) -> None:
-        from engine_bridge.chat import warm, web
-        from engine_bridge.chat.flavour import flavour_of
-        from engine_bridge.chat.prefill import forecast_for
+        from engine_bridge.chat import web
 
         engine, conversation = self._engine, _answered(self._conversation())
-        status, endpoint = engine.status, engine.endpoint
+        endpoint = engine.endpoint
         if endpoint is None:
             return
-        thinking = thinking_of(conversation)
-        forecast = await asyncio.to_thread(forecast_for, status)
         try:
             for document in conversation.documents:
                 await self._counter.document(document, engine)
             if not self._fits(conversation):
-                self.problem = "They do not fit the context."
+                self.problem = _("The documents do not fit the context.")
+                return
+            restored = await kept.restore(conversation, engine)
+            if prefix == self._unasked and not restored:
+                self.problem = _("The engine was started anew.")
                 return
             async with web.new_client(endpoint.base_url) as http:
-                events = warm.warm(
-                    endpoint,
-                    flavour_of(status),
-                    conversation.model or status.model_name,
-                    conversation.messages(),
-                    http,
-                    thinking=thinking,
-                )
-                async with aclosing(events):
-                    async for event in events:
-                        if isinstance(event, Prefill):
-                            self.eta_s = forecast.update(event).eta_s
-                            self._noted(prefix, event.processed, event.total)
-                        else:
-                            self._noted(prefix, event.total_tokens, event.total_tokens)
+                await self._read_ahead(prefix, conversation, endpoint, http)
+            await kept.save(conversation, engine, self._total)
         except BridgeError as error:
             self.problem = error.reason
+
+    async def _read_ahead(
+        self,
+        prefix: _Prefix,
+        conversation: "Conversation",
+        endpoint: "Endpoint",
+        http: "httpx.AsyncClient",
+    ) -> None:
+        from engine_bridge.chat import warm
+        from engine_bridge.chat.flavour import flavour_of
+        from engine_bridge.chat.prefill import forecast_for
+
+        status = self._engine.status
+        forecast = await asyncio.to_thread(forecast_for, status)
+        events = warm.warm(
+            endpoint,
+            flavour_of(status),
+            conversation.model or status.model_name,
+            conversation.messages(),
+            http,
+            thinking=thinking_of(conversation),
+        )
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, Prefill):
+                        self.eta_s = forecast.update(event).eta_s
+                        self._noted(prefix, event.processed, event.total)
+                    else:
+                        self._noted(prefix, event.total_tokens, event.total_tokens)
         finally:
-            await asyncio.shield(asyncio.to_thread(forecast.finish))
             self.eta_s = None
+            await asyncio.to_thread(forecast.finish)
 
     def _fits(self, conversation: "Conversation") -> bool:
         context = self._engine.status.context_tokens

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.core.documents import Document
+from engine_bridge.chat import kept
 
 if TYPE_CHECKING:
     from app.core.database import Database
@@ -143,10 +144,11 @@ class ShelfStore:
         return tuple(Entry(*row) for row in rows)
 
     def remove(self, sha256: str) -> bool:
-        """Forget a document. False where it was not here."""
+        """Forget a document, and what engines have read of it. False where it was not here."""
         with self._db.transaction():
             found = self._db.execute("DELETE FROM document WHERE sha256 = ?", (sha256,))
-            return found.rowcount > 0
+        kept.forget(sha256)
+        return found.rowcount > 0
 
     def stored_bytes(self) -> int:
         """Bytes all texts take in the file."""
@@ -186,6 +188,7 @@ class ShelfStore:
                 entry = Entry(*row)
                 if over > 0 and entry.sha256 not in keep:
                     self._db.execute("DELETE FROM document WHERE sha256 = ?", (entry.sha256,))
+                    kept.forget(entry.sha256)
                     over -= entry.stored_bytes
                     removed.append(entry)
         return tuple(removed)

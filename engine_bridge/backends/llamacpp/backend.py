@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine_bridge import machine
+from engine_bridge import machine, paths
 from engine_bridge.backends.base import Diagnosis, Endpoint, Launch, Phase, Report, Running
 from engine_bridge.backends.llamacpp import failures, plan, proof, serve, switches
 from engine_bridge.backends.llamacpp.counters import loopback_client, read_load
@@ -40,9 +40,8 @@ class LlamaCpp:
         # The trial's finding shall hold for later starts too, whatever is busy just now.
         choice = switches.resolve(spec, model.path, machine.cores(), report)
         size = choice.model_path.stat().st_size
-        context = plan.plan_context(
-            _shape(choice.model_path), size, machine.free_memory(), spec.context_tokens
-        )
+        shape, free = _shape(choice.model_path), machine.free_memory()
+        context = plan.plan_context(shape, size, free, spec.context_tokens)
         port, key = machine.free_port(), secrets.token_urlsafe(24)
         order = serve.ServeSpec(
             model=str(choice.model_path),
@@ -55,6 +54,8 @@ class LlamaCpp:
             speculation=choice.speculation,
             draft_match=choice.draft_match,
             draft_tokens=choice.draft_tokens,
+            kv_folder=str(paths.kv_dir()),
+            cache_bytes=plan.plan_cache(shape, size, free, context),
         )
         return Launch(
             argv=[sys.executable, "-m", serve.__name__],

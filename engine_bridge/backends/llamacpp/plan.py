@@ -14,6 +14,9 @@ KV_SHARE = 0.6
 """Share of the memory left beside the weights that the KV cache may take: the user's browser
 wants some too."""
 
+CACHE_SHARE = 0.25
+MOST_CACHE_BYTES = 4_000_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
@@ -58,3 +61,11 @@ def plan_context(
             "Close other programs or choose a smaller model with --model.",
         )
     return context
+
+
+def plan_cache(shape: ModelShape, model_bytes: int, free_bytes: int, context_tokens: int) -> int:
+    """Bytes of memory for prompts that were read before the present one: a part of what is left
+    beside weights and KV cache. 0 where that would not hold a prompt of 1,024 tokens."""
+    left = free_bytes - model_bytes - RUNTIME_BYTES - context_tokens * shape.kv_bytes_per_token
+    room = min(int(max(left, 0) * CACHE_SHARE), MOST_CACHE_BYTES)
+    return room if room >= STEP_TOKENS * shape.kv_bytes_per_token else 0

@@ -27,6 +27,11 @@ class ServeSpec:
     draft_match: int = 12
     draft_tokens: int = 48
     """For ngram-simple, in tokens: how many must match, how many are drafted then."""
+    kv_folder: str = ""
+    """Where what was read of documents may be kept; empty: nowhere."""
+    cache_bytes: int = 0
+    """Memory for prompts that are not the present one, so that going back to a document costs
+    nothing; 0: none."""
 
     def to_stdin(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"
@@ -82,6 +87,8 @@ def _parameters(spec: ServeSpec) -> "object":
     p.endpoint_metrics = p.endpoint_slots = True
     p.ui = False
     p.no_extra_bufts = spec.no_extra_bufts
+    p.slot_save_path = os.path.join(spec.kv_folder, "") if spec.kv_folder else ""
+    p.cache_ram_mib = spec.cache_bytes >> 20
     # Context and threads are decided by us and shown; the library must not change them silently.
     p.fit_params = False
     types = xllamacpp.common_speculative_type
