@@ -13,13 +13,13 @@ def paper(name: str, text: str = "") -> Document:
 
 
 @pytest.fixture
-def shelf(tmp_path):
+def shelf(home, tmp_path):
     store = ShelfStore.open(tmp_path / "shelf.db")
     yield store
     store.close()
 
 
-def test_document_comes_back_whole_after_the_store_was_closed(tmp_path):
+def test_document_comes_back_whole_after_the_store_was_closed(home, tmp_path):
     text = "Über die Lüge 日本語\ud800 🙂\n" * 50
     given = Document("a “b”.pdf", text, "", "ab" * 32, len(text), "pdf", (0, 120, 300), "1 page.")
     first = ShelfStore.open(tmp_path / "shelf.db")
@@ -50,7 +50,7 @@ def test_removed_document_is_gone(shelf):
     assert shelf.entries() == ()
 
 
-def test_what_was_not_used_for_longest_makes_room_and_is_named(tmp_path):
+def test_what_was_not_used_for_longest_makes_room_and_is_named(home, tmp_path):
     texts = {
         name: "".join(chr(0x4E00 + (i * 7919 + ord(name)) % 9000) for i in range(3000))
         for name in "abcd"
@@ -72,7 +72,7 @@ def test_what_was_not_used_for_longest_makes_room_and_is_named(tmp_path):
     store.close()
 
 
-def test_counts_are_kept_by_text_and_tokenizer(tmp_path):
+def test_counts_are_kept_by_text_and_tokenizer(home, tmp_path):
     store = ShelfStore.open(tmp_path / "shelf.db")
     store.remember_tokens("some text", "m:1", 2)
     store.remember_tokens("some text", "m:2", 3)
@@ -84,7 +84,7 @@ def test_counts_are_kept_by_text_and_tokenizer(tmp_path):
     again.close()
 
 
-def test_two_windows_share_one_shelf(tmp_path):
+def test_two_windows_share_one_shelf(home, tmp_path):
     one, other = (ShelfStore.open(tmp_path / "shelf.db") for _ in range(2))
     one.add(paper("a"))
     other.add(paper("b"))

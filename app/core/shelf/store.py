@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.core.documents import Document
-from engine_bridge.chat import kept
 
 if TYPE_CHECKING:
     from app.core.database import Database
@@ -145,6 +144,8 @@ class ShelfStore:
 
     def remove(self, sha256: str) -> bool:
         """Forget a document, and what engines have read of it. False where it was not here."""
+        from engine_bridge.chat import kept
+
         with self._db.transaction():
             found = self._db.execute("DELETE FROM document WHERE sha256 = ?", (sha256,))
         kept.forget(sha256)
@@ -181,6 +182,8 @@ class ShelfStore:
         return int(self._db.execute("SELECT total(stored_bytes) FROM document").fetchone()[0])
 
     def _make_room(self, keep: set[str]) -> tuple[Entry, ...]:
+        from engine_bridge.chat import kept
+
         over = self._stored() - self._limit
         removed: list[Entry] = []
         if over > 0:
