@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from app.cli.line import Line
-from app.core.i18n import _
+from app.core.i18n import _, shown
 from app.core.plain import plain
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Attaching:
         if self._show:
             self._line.say(describe(document))
         if document.note:
-            self._line.say(f"{plain(document.title)}: {plain(document.note)}")
+            self._line.say(f"{plain(document.title)}: {plain(shown(document.note))}")
 
     def _tell(self, progress: "Progress") -> None:
         if self._show and self._line.redraws:

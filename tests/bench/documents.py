@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "documents"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from app.core.citations import check_answer
 from app.core.documents import Document, document_from_bytes, extract, read_document

@@ -7,7 +7,7 @@ from typing import Any
 from app.core.documents.formats import ocr
 from app.core.documents.formats.extracted import Extracted
 from app.core.documents.progress import Progress, Report
-from engine_bridge.errors import UsageError
+from engine_bridge.errors import BridgeError, UsageError
 
 ENOUGH = 16
 """Letters from which on a page with a picture counts as having text."""
@@ -31,33 +31,34 @@ def read_pdf(path: Path, title: str, report: Report) -> Extracted:
     found, count = Extracted("pdf"), len(pdf)
     if not count:
         raise UsageError(f"{title} has no pages.", "Check that it opens in a PDF viewer.")
-    pictures, recognised, broken, text_seen = 0, 0, 0, False
+    pictures, recognised, broken, failure, text_seen = 0, 0, 0, "", False
     for number in range(count):
         text = ""
         try:
             page = pdf[number]
             text = _text_of(page)
             if len("".join(text.split())) < ENOUGH and _has_picture(page):
+                pictures += 1
                 if ocr.available():
                     report(Progress("recognising", number, count))
                     text = ocr.recognise(*_render(page)) or text
-                    recognised += 1
-                else:
-                    pictures += 1
+                    pictures, recognised = pictures - 1, recognised + 1
             page.close()
         except pypdfium2.PdfiumError:
             broken += 1
+        except BridgeError as error:
+            failure = str(error)
         text_seen = text_seen or bool(text.strip())
         found.add_page(text)
         report(Progress("reading", number + 1, count))
     if not text_seen:
-        _refuse(title, count, pictures, recognised, broken)
+        _refuse(title, count, pictures, recognised, broken, failure)
     if recognised:
         found.notes.append(
             f"{_pictures(recognised, count)} whose text was recognised: expect misread letters."
         )
     if pictures:
-        found.notes.append(f"{_pictures(pictures, count)} without text. {ocr.CURE}")
+        found.notes.append(f"{_pictures(pictures, count)} without text. {failure or ocr.CURE}")
     if broken:
         found.notes.append(f"{broken} of {count} pages could not be read: the file is damaged.")
     return found
@@ -67,9 +68,13 @@ def _pictures(some: int, count: int) -> str:
     return f"{some} of {count} pages {'is a picture' if some == 1 else 'are pictures'}"
 
 
-def _refuse(title: str, count: int, pictures: int, recognised: int, broken: int) -> None:
+def _refuse(
+    title: str, count: int, pictures: int, recognised: int, broken: int, failure: str
+) -> None:
     if pictures:
-        raise UsageError(f"{title} is a scan: none of its {count} pages holds text.", ocr.CURE)
+        raise UsageError(
+            f"{title} is a scan: none of its {count} pages holds text.", failure or ocr.CURE
+        )
     if recognised:
         raise UsageError(
             f"No text could be recognised on the {count} pages of {title}.",

@@ -1,0 +1,119 @@
+"""`ling-chat ask -f`: papers, folders and addresses, and what the answer says of them."""
+
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+import real_files as real
+from own_engine import KEY, running_engine
+
+from app.cli import documents as cli_documents
+from app.core.conversation import Conversation, Turn
+from app.core.documents import read_document
+
+
+@pytest.fixture(scope="module")
+def engine(smol):
+    with running_engine(smol) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def own_home(home):
+    """No settings, keys or engine of the user's."""
+
+
+@pytest.fixture
+def at(engine, monkeypatch):
+    monkeypatch.setenv("LING_CHAT_API_KEY", KEY)
+    return ("--url", engine.url, "--temperature", "0", "--max-tokens", "12")
+
+
+async def ask(*args, stdin=b""):
+    """Exit code, standard output and standard error."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "app", "ask", *args),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    out, err = await asyncio.wait_for(process.communicate(stdin), 90)
+    assert "Traceback" not in err.decode()
+    return process.returncode, out, err.decode()
+
+
+async def test_several_documents_are_read_with_progress_and_answers_are_checked(at, tmp_path):
+    real.pdf(tmp_path / "lease.pdf", pages=2)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# Roof\n")
+    (tmp_path / "notes" / "b.py").write_text("print('b')\n")
+    (tmp_path / "alt.txt").write_bytes((real.CHINESE * 8).encode("gb18030"))
+    names = ("lease.pdf", "notes", "alt.txt")
+    files = [part for name in names for part in ("-f", str(tmp_path / name))]
+    code, out, err = await ask("When was it signed?", "-v", "--json", *files, *at)
+    assert code == 0, err
+    found = json.loads(out)
+    assert isinstance(found["citations"], list)
+    assert isinstance(found["quotes_not_found"], list)
+    assert found["timings"]["prompt_tokens"] > 150
+    assert "lease.pdf · 2 pages · " in err
+    assert "notes/ · 2 files · " in err
+    assert "alt.txt · gb18030 · " in err
+    assert "reading the prompt 100%" in err
+
+
+async def test_a_paper_may_come_from_a_pipe(at, tmp_path):
+    data = real.pdf(tmp_path / "lease.pdf").read_bytes()
+    code, out, err = await ask("When was it signed?", "--json", *at, stdin=data)
+    assert code == 0, err
+    assert json.loads(out)["timings"]["prompt_tokens"] > 60
+
+
+async def test_what_is_missing_of_a_document_is_said_even_where_nobody_watches(at, tmp_path):
+    real.eml(tmp_path / "letter.eml")
+    code, _, err = await ask("Who wrote?", "-f", str(tmp_path / "letter.eml"), *at)
+    assert code == 0
+    assert err.startswith("letter.eml: 1 attachment was not read")
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "code", "sentence"),
+    [
+        ("a.pdf", lambda path: real.pdf(path, password="x"), 2, "a.pdf is encrypted."),
+        ("b.docx", lambda path: path.write_bytes(b"PK\3\4rubbish"), 1, "b.docx is damaged"),
+    ],
+)
+async def test_a_bad_document_costs_one_line_and_no_engine(name, make, code, sentence, tmp_path):
+    make(tmp_path / name)
+    status, out, err = await ask("What is it?", "-f", str(tmp_path / name))
+    assert (status, out) == (code, b"")
+    assert err.count("\n") == 1
+    assert sentence in err
+
+
+def test_citations_and_false_quotes_become_json_and_lines(tmp_path):
+    conversation = Conversation(turns=[Turn("user", "When?")])
+    conversation.attach(read_document(real.pdf(tmp_path / "lease.pdf")))
+    conversation.turns.append(
+        Turn(
+            "assistant",
+            "It “was signed on 14 March 2031” [lease.pdf p.2] and “was burned soon afterwards”"
+            " [lease p.9].",
+        )
+    )
+    sources = cli_documents.check(conversation)
+    assert cli_documents.as_object(sources) == {
+        "citations": [
+            {"text": "[lease.pdf p.2]", "document": "lease.pdf", "page": 2, "line": None,
+             "found": True},
+            {"text": "[lease p.9]", "document": "lease.pdf", "page": 9, "line": None,
+             "found": False},
+        ],
+        "quotes_not_found": ["was burned soon afterwards"],
+    }  # fmt: skip
+    assert cli_documents.doubts(sources) == [
+        "not in the documents: “was burned soon afterwards”",
+        "no such place: [lease p.9]",
+    ]
