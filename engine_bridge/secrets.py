@@ -41,6 +41,23 @@ def get(name: str) -> str:
     return _read_file().get(name, "")
 
 
+def source(name: str) -> str:
+    """Where the secret is found, for people; empty where there is none."""
+    variable = _VARIABLES.get(name, SERVER_KEY_VARIABLE)
+    if os.environ.get(variable, "").strip():
+        return variable
+    if not get(name):
+        return ""
+    return str(file()) if name in _read_file() else where()
+
+
+def hub_token() -> str | None:
+    """The token for the model hub: ours, else the one of the hub's own login."""
+    from huggingface_hub import get_token
+
+    return get(HUB_TOKEN) or get_token()
+
+
 def store(name: str, secret: str) -> str:
     """Keep a secret; returns where, as `where()`. Raises BridgeError when it cannot be kept."""
     secret = secret.strip()
@@ -50,7 +67,7 @@ def store(name: str, secret: str) -> str:
             _change_file(name, None)
             return where()
     _change_file(name, secret)
-    return str(_file())
+    return str(file())
 
 
 def forget(name: str) -> None:
@@ -65,7 +82,7 @@ def where() -> str:
     """Where secrets are kept, for people: "the keyring (…)" or the file's path and why."""
     if _keyring_works():
         return f"the keyring ({_probe()[1]})"
-    return f"{_file()} ({_probe()[1]})"
+    return f"{file()} ({_probe()[1]})"
 
 
 class _KeyringError(Exception):
@@ -115,12 +132,13 @@ def _probe() -> tuple[bool, str]:
     return (True, name) if name else (False, "no keyring here")
 
 
-def _file() -> Path:
+def file() -> Path:
+    """Where secrets are kept without a keyring."""
     return paths.config_dir() / "secrets.json"
 
 
 def _read_file() -> dict[str, str]:
-    return {k: v for k, v in files.read_object(_file()).items() if isinstance(v, str)}
+    return {k: v for k, v in files.read_object(file()).items() if isinstance(v, str)}
 
 
 def _change_file(name: str, secret: str | None) -> None:
@@ -130,13 +148,13 @@ def _change_file(name: str, secret: str | None) -> None:
     if secret is None and name not in _read_file():
         return
     try:
-        with FileLock(_file().with_suffix(".lock")):
+        with FileLock(file().with_suffix(".lock")):
             kept = {k: v for k, v in _read_file().items() if k != name}
             if secret is not None:
                 kept[name] = secret
-            files.replace(_file(), json.dumps(kept))
+            files.replace(file(), json.dumps(kept))
     except OSError as error:
         raise BridgeError(
-            f"The secret cannot be kept in {_file()} ({error.strerror or error}).",
+            f"The secret cannot be kept in {file()} ({error.strerror or error}).",
             "Free some space or fix the folder's permissions, or use the environment variable.",
         ) from error

@@ -3,32 +3,14 @@
 import importlib
 import os
 import platform
-import shutil
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 
-from engine_bridge import paths
+from app.core import checkup_home
+from app.core.findings import Finding, Health
+from app.core.i18n import _, shown
 from engine_bridge.errors import BridgeError
 
-LOW_DISK_BYTES = 2_000_000_000
-
-
-class Health(StrEnum):
-    GOOD = "good"
-    WARNING = "warning"
-    BAD = "bad"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the report. `cure` is empty where nothing is amiss."""
-
-    area: str
-    health: Health
-    text: str
-    cure: str = ""
+__all__ = ["Finding", "Health", "examine"]
 
 
 def examine() -> Iterator[Finding]:
@@ -37,9 +19,11 @@ def examine() -> Iterator[Finding]:
         try:
             yield from look()
         except BridgeError as problem:
-            yield Finding(area, Health.BAD, problem.reason, problem.cure)
+            yield Finding(area, Health.BAD, shown(problem.reason), shown(problem.cure))
         except Exception as problem:
-            yield Finding(area, Health.WARNING, f"could not be looked at: {problem!r}")
+            yield Finding(
+                area, Health.WARNING, _("could not be looked at: {why!r}").format(why=problem)
+            )
 
 
 def _hardware() -> Iterator[Finding]:
@@ -51,26 +35,23 @@ def _hardware() -> Iterator[Finding]:
     yield Finding(
         "hardware",
         Health.GOOD,
-        f"{platform.system()} {platform.machine()}, {machine.free_threads()} of {os.cpu_count()}"
-        f" cores free, Python {platform.python_version()}",
+        _("{system} {machine}, {free} of {all} cores free, Python {python}").format(
+            system=platform.system(),
+            machine=platform.machine(),
+            free=machine.free_threads(),
+            all=os.cpu_count(),
+            python=platform.python_version(),
+        ),
     )
     if free < SMALL_BELOW_BYTES:
         yield Finding(
             "memory",
             Health.WARNING,
-            f"{size_text(free)} free",
-            "Only the smallest model fits; close other programs.",
+            _("{size} free").format(size=size_text(free)),
+            _("Only the smallest model fits; close other programs."),
         )
     else:
-        yield Finding("memory", Health.GOOD, f"{size_text(free)} free")
-    disk = shutil.disk_usage(paths.models_dir()).free
-    low = disk < LOW_DISK_BYTES
-    yield Finding(
-        "disk",
-        Health.WARNING if low else Health.GOOD,
-        f"{size_text(disk)} free in {paths.models_dir()}",
-        "Free some, or move the models with LING_CHAT_MODELS." if low else "",
-    )
+        yield Finding("memory", Health.GOOD, _("{size} free").format(size=size_text(free)))
 
 
 def _engine() -> Iterator[Finding]:
@@ -82,9 +63,13 @@ def _engine() -> Iterator[Finding]:
         from engine_bridge.backends.llamacpp.failures import diagnose
 
         found = diagnose(1, [str(problem)])
-        yield Finding("engine", Health.BAD, found.reason, found.cure)
+        yield Finding("engine", Health.BAD, shown(found.reason), shown(found.cure))
         return
-    yield Finding("engine", Health.GOOD, f"embedded llama.cpp, xllamacpp {version('xllamacpp')}")
+    yield Finding(
+        "engine",
+        Health.GOOD,
+        _("embedded llama.cpp, xllamacpp {version}").format(version=version("xllamacpp")),
+    )
 
 
 def _model() -> Iterator[Finding]:
@@ -96,51 +81,20 @@ def _model() -> Iterator[Finding]:
         yield Finding(
             "model",
             Health.WARNING,
-            "none is here yet",
-            "The first start fetches one; or run: ling-chat models pull",
+            _("none is here yet"),
+            _("The first start fetches one; or run: ling-chat models pull"),
         )
     for each in models:
         yield Finding("model", Health.GOOD, f"{each.name}, {size_text(each.size)}, {each.path}")
 
 
-def _keyring() -> Iterator[Finding]:
-    from engine_bridge import secrets
-
-    yield Finding("keyring", Health.GOOD, f"secrets are kept in {secrets.where()}")
-
-
-def _settings() -> Iterator[Finding]:
-    from app.core import settings
-
-    settings.load()
-    there = settings.path().exists()
-    yield Finding("settings", Health.GOOD, f"{settings.path()}{'' if there else ' (not made yet)'}")
-
-
-def _terminal() -> Iterator[Finding]:
-    term = os.environ.get("TERM", "")
-    columns, rows = shutil.get_terminal_size()
-    inside = "tmux, " if os.environ.get("TMUX") else "screen, " if term.startswith("screen") else ""
-    colours = os.environ.get("COLORTERM", "no COLORTERM")
-    text = f"{inside}TERM={term or 'unset'}, {colours}, {columns}×{rows}, {sys.stdout.encoding}"
-    if term in {"", "dumb"}:
-        yield Finding(
-            "terminal",
-            Health.WARNING,
-            text,
-            "The app needs cursor movement: use another terminal, or `ling-chat ask`.",
-        )
-    elif "utf" not in (sys.stdout.encoding or "").lower():
-        yield Finding("terminal", Health.WARNING, text, "Set a UTF-8 locale, such as C.UTF-8.")
-    else:
-        yield Finding("terminal", Health.GOOD, text)
-
-
 _AREAS: dict[str, Callable[[], Iterator[Finding]]] = {
     "hardware": _hardware,
+    "disk": checkup_home.disks,
     "engine": _engine,
     "model": _model,
-    "keyring": _keyring,
-    "settings": _settings,
-    "terminal": _terminal,
+    "settings": checkup_home.settings,
+    "keyring": checkup_home.secrets,
+    "sessions": checkup_home.sessions,
+    "terminal": checkup_home.screen,
 }

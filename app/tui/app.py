@@ -14,11 +14,11 @@ from textual.filter import LineFilter
 from textual.reactive import reactive
 from textual.screen import Screen
 
-from app.core import figures
+from app.core import clipboard, figures
 from app.core.conversation import Conversation
 from app.core.documents import Document
 from app.core.settings import Settings
-from app.tui import clipboard, keymap, no_colour
+from app.tui import keymap, no_colour
 from app.tui.commands import system_commands
 from app.tui.glyphs import ASCII, Glyphs, for_terminal
 from app.tui.no_colour import NoColours

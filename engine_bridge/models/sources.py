@@ -9,6 +9,7 @@ from pathlib import Path
 
 import platformdirs
 
+from engine_bridge import secrets
 from engine_bridge.models.registry import HubSource, WheelsSource
 
 INDEX_TIMEOUT_S = 15.0
@@ -35,9 +36,9 @@ def hub_remote(source: HubSource, size: int, sha256: str | None) -> Remote:
 
     Raises SourceError for a name that no repository can have.
     """
-    from huggingface_hub import get_token, hf_hub_url
+    from huggingface_hub import hf_hub_url
 
-    token = get_token()
+    token = secrets.hub_token()
     endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or None
     try:
         url = hf_hub_url(source.repo, source.file, revision=source.revision, endpoint=endpoint)

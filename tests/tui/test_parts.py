@@ -8,8 +8,8 @@ import pytest
 from rich.cells import cell_len
 from textual.color import Color
 
-from app.core import figures
-from app.tui import clipboard, themes
+from app.core import clipboard, figures
+from app.tui import themes
 from app.tui.glyphs import ASCII, UNICODE, can_show
 from app.tui.panel.cards import SpeedCard
 from app.tui.panel.gauges import meter, sparkline
@@ -136,8 +136,9 @@ def test_steps_tell_how_long_each_took() -> None:
 # Themes
 
 
-def test_our_three_themes_are_there() -> None:
-    assert {theme.name for theme in themes.ours()} == {"ling-dark", "ling-light", "ling-contrast"}
+def test_our_themes_are_there() -> None:
+    names = {"ling-dark", "ling-light", "ling-contrast", "ling-mono"}
+    assert {theme.name for theme in themes.ours()} == names
 
 
 def luminance(colour: Color) -> float:

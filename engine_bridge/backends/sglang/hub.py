@@ -17,7 +17,7 @@ from fnmatch import fnmatch
 from hashlib import sha1
 from pathlib import Path
 
-from engine_bridge import paths
+from engine_bridge import paths, secrets
 from engine_bridge.backends.base import Phase, Report
 from engine_bridge.errors import BridgeError, UnavailableError, UsageError
 from engine_bridge.models import hashes
@@ -87,11 +87,14 @@ def listing(repository: str) -> tuple[str, list[RemoteFile]]:
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     try:
-        found = HfApi().model_info(repository, files_metadata=True, timeout=30)
+        hub = HfApi(token=secrets.hub_token())
+        found = hub.model_info(
+            repository, files_metadata=True, timeout=30
+        )
     except GatedRepoError as error:
         raise UnavailableError(
             f"The hub asks for a login before it gives {repository}.",
-            "Accept its terms on the hub, then run: hf auth login",
+            "Accept its terms on the hub, then run: ling-chat key hub",
         ) from error
     except RepositoryNotFoundError as error:
         raise UnavailableError(
@@ -200,7 +203,12 @@ def _download(
         stdin=subprocess.PIPE,  # its end, when we are gone, ends the child
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, "HF_HUB_DISABLE_PROGRESS_BARS": "1"},
+        # A token goes by the environment: everybody can read an argv.
+        env={
+            **os.environ,
+            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            **({"HF_TOKEN": token} if (token := secrets.hub_token()) else {}),
+        },
     )
     said: list[bytes] = []
     assert child.stderr is not None
