@@ -88,9 +88,7 @@ def listing(repository: str) -> tuple[str, list[RemoteFile]]:
 
     try:
         hub = HfApi(token=secrets.hub_token())
-        found = hub.model_info(
-            repository, files_metadata=True, timeout=30
-        )
+        found = hub.model_info(repository, files_metadata=True, timeout=30)
     except GatedRepoError as error:
         raise UnavailableError(
             f"The hub asks for a login before it gives {repository}.",
