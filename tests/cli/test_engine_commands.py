@@ -126,6 +126,9 @@ def test_doctor_reports_every_area(host_home):
         "model",
         "keyring",
         "settings",
+        "language",
+        "sessions",
+        "clipboard",
         "terminal",
     } == set(areas)
     assert areas["terminal"]["health"] == "warning"

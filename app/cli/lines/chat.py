@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.lines.background import Background
+from app.cli.lines.memory import Memory
 from app.core.i18n import _, shown
 from app.core.plain import plain
 from engine_bridge.errors import BridgeError
@@ -34,7 +35,8 @@ def run_lines(spec: "EngineSpec", settings: "Settings", files: Sequence[str]) ->
     with Background() as work:
         engine = work.wait(open_engine(spec))
         try:
-            LineChat(work, engine, spec, settings).run(files)
+            with Memory() as memory:
+                LineChat(work, engine, spec, settings, memory).run(files)
         finally:
             work.wait(engine.close())
 
@@ -43,21 +45,31 @@ class LineChat:
     """What the loop and its commands share."""
 
     def __init__(
-        self, work: Background, engine: "Engine", spec: "EngineSpec", settings: "Settings"
+        self,
+        work: Background,
+        engine: "Engine",
+        spec: "EngineSpec",
+        settings: "Settings",
+        memory: Memory,
     ) -> None:
-        from app.core.conversation import Conversation
-
         self.work = work
         self.engine = engine
         self.spec = spec
         self.settings = settings
-        self.conversation: Conversation = Conversation()
+        self.memory = memory
+
+    @property
+    def conversation(self) -> "Conversation":
+        """The one that is on now."""
+        return self.memory.conversation
 
     def run(self, files: Sequence[str]) -> None:
         """Start the engine, then read lines until the end."""
         from app.cli.lines.commands import command
 
         say(_("ling-chat, plain mode. /help lists the commands; Ctrl+C stops a reply."))
+        if self.memory.notice:
+            say(self.memory.notice)
         for file in files:
             self.attempt(self.attach, file)
         self.attempt(self.start)

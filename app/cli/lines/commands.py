@@ -1,5 +1,6 @@
 """What a line that begins with a slash does."""
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -112,8 +113,28 @@ def _again(chat: LineChat, argument: str) -> None:
 
 
 def _new(chat: LineChat, argument: str) -> None:
-    chat.conversation.clear()
+    chat.memory.begin()
     say(_("A new conversation; documents stay."))
+
+
+def _sessions(chat: LineChat, argument: str) -> None:
+    found = chat.memory.search(argument) if argument else chat.memory.recent()
+    for each in found:
+        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(each.changed))
+        say(f"{each.key}: {each.title}, {day}")
+    if not found:
+        say(_("There is no such session.") if argument else _("There is no session yet."))
+
+
+def _open(chat: LineChat, argument: str) -> None:
+    if not argument:
+        raise UsageError(_("Which session?"), _("Give the beginning of its key from /sessions."))
+    notice = chat.memory.resume(argument)
+    if notice:
+        say(notice)
+    for turn in chat.conversation.turns:
+        who = _("You") if turn.role == "user" else _("Answer")
+        say(f"{who}: {turn.text}")
 
 
 def _system(chat: LineChat, argument: str) -> None:
@@ -148,6 +169,8 @@ COMMANDS: dict[str, tuple[str, str, _Action]] = {
     "detach": (_("NUMBER"), _("remove a document"), _detach),
     "again": ("", _("ask the last question again"), _again),
     "new": ("", _("a new conversation; documents stay"), _new),
+    "sessions": (_("[WORDS]"), _("earlier conversations; with words, those that have them"), _sessions),
+    "open": (_("KEY"), _("go on with an earlier conversation"), _open),
     "system": (_("TEXT"), _("set the system prompt; without text, none"), _system),
     "thinking": (_("on or off"), _("whether the model thinks first"), _thinking),
     "engine": ("", _("the engine's state"), _engine),
