@@ -84,6 +84,15 @@ def test_lines_can_be_piped_and_a_backslash_goes_on(host_home: Path, spec: Engin
     assert "There is no system prompt now." in done.stdout
     assert "The engine is stopped." in done.stdout
     assert len(re.findall(r"\d+ tokens · ", done.stderr)) == 1
+
+    typed = "/sessions message\n/open nothing\n/sessions\n"
+    later = subprocess.run(argv, input=typed, capture_output=True, text=True, check=False)
+    found = re.findall(r"^(\w{8}): /this", later.stdout, re.M)
+    assert len(found) == 2, later.stdout
+    assert found[0] == found[1]
+    typed = f"/open {found[0]}\n"
+    again = subprocess.run(argv, input=typed, capture_output=True, text=True, check=False)
+    assert "You: /this\nis one message\nAnswer: " in again.stdout
     assert "Traceback" not in done.stderr
 
 

@@ -15,6 +15,7 @@ from app.core.plain import plain
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
+    from app.core.conversation import Conversation
     from app.core.settings import Settings
     from engine_bridge.contract import EngineSpec, EngineStatus
     from engine_bridge.engine import Engine

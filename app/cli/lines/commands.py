@@ -169,7 +169,11 @@ COMMANDS: dict[str, tuple[str, str, _Action]] = {
     "detach": (_("NUMBER"), _("remove a document"), _detach),
     "again": ("", _("ask the last question again"), _again),
     "new": ("", _("a new conversation; documents stay"), _new),
-    "sessions": (_("[WORDS]"), _("earlier conversations; with words, those that have them"), _sessions),
+    "sessions": (
+        _("[WORDS]"),
+        _("earlier conversations; with words, those that have them"),
+        _sessions,
+    ),
     "open": (_("KEY"), _("go on with an earlier conversation"), _open),
     "system": (_("TEXT"), _("set the system prompt; without text, none"), _system),
     "thinking": (_("on or off"), _("whether the model thinks first"), _thinking),

@@ -49,9 +49,7 @@ class Memory:
         was = self.conversation
         self._leave()
         self._keep(
-            Conversation(
-                documents=was.documents, system=was.system, parameters=was.parameters
-            )
+            Conversation(documents=was.documents, system=was.system, parameters=was.parameters)
         )
 
     def resume(self, key: str) -> str:
