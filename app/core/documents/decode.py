@@ -32,6 +32,8 @@ _LEGACY = (
 """Tried in two rounds: Western text would often pass for Central European."""
 
 
+_SEVERAL_BYTES = ("gb18030", "big5", "shift_jis", "euc_jp", "euc_kr")
+_SAMPLE = 200_000
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -71,11 +73,35 @@ def _utf16_without_mark(data: bytes) -> str | None:
 
 def _detect(data: bytes) -> tuple[str, str] | None:
     """The likeliest of the legacy encodings, as charset-normalizer judges its text."""
-    from charset_normalizer import from_bytes
-
-    for encodings in _LEGACY:
-        best = from_bytes(data[:200_000], cp_isolation=list(encodings)).best()
-        if best is not None:
-            return data.decode(best.encoding, "replace"), best.encoding
+    sample = data[:_SAMPLE]
+    found = _judge(sample, _LEGACY[0]) or _judge(sample, _LEGACY[1])
+    if found not in _SEVERAL_BYTES:
+        found = _damaged(sample) or found
+    if found is not None:
+        return data.decode(found, "replace"), found
     # Too short or too accented to judge; but text has none of these control characters.
     return None if _CONTROL.search(data) else (data.decode("cp1252", "replace"), "cp1252")
+
+
+def _judge(sample: bytes, encodings: tuple[str, ...]) -> str | None:
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(sample, cp_isolation=list(encodings)).best()
+    return None if best is None else best.encoding
+
+
+def _damaged(sample: bytes) -> str | None:
+    """An encoding of several bytes a letter that fits but for a few letters.
+
+    One letter that a cut or a fault has broken would make such a text pass for Western.
+    """
+    wholes = {
+        encoding: sample.decode(encoding, "ignore").encode(encoding, "ignore")
+        for encoding in _SEVERAL_BYTES
+    }
+    for encoding in sorted(wholes, key=lambda encoding: -len(wholes[encoding])):
+        lost = len(sample) - len(wholes[encoding])
+        few = 0 < lost <= len(sample) / 200
+        if few and _judge(wholes[encoding], _LEGACY[0]) == encoding:
+            return encoding
+    return None
