@@ -36,6 +36,16 @@ PATIENT_STDIN_S = 2.0
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Makes sampling repeatable.")
 @click.option("--system", default="", metavar="TEXT", help="The system prompt.")
 @click.option("--no-thinking", is_flag=True, help="Ask the model to answer without thinking.")
+@click.option(
+    "--continue",
+    "continued",
+    is_flag=False,
+    flag_value="last",
+    metavar="[ID]",
+    help="Go on with the session changed last, or with the one whose id begins so; what is said"
+    " is stored in it.",
+)
+@click.option("--save", is_flag=True, help="Store this as a new session. Else nothing is stored.")
 @click.option("-v", "--verbose", is_flag=True, help="Progress on stderr even if it is no terminal.")
 def ask(
     prompt: str | None,
@@ -50,6 +60,8 @@ def ask(
     seed: int | None,
     system: str,
     no_thinking: bool,
+    continued: str | None,
+    save: bool,
     verbose: bool,
 ) -> None:
     """Answer PROMPT on standard output.
@@ -57,31 +69,44 @@ def ask(
     What is piped in is a document, or the prompt itself where none is given.
     """
     import asyncio
+    from contextlib import ExitStack, closing
+    from dataclasses import replace
 
     from app.cli.documents import Attaching
     from app.core import settings
-    from app.core.conversation import Conversation, Parameters
+    from app.core.conversation import Conversation
     from app.core.spec import wanted
 
     spec = wanted(settings.load(), engine, model, url, context)
-    conversation = Conversation(
-        system=system,
-        parameters=Parameters(
-            max_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
-            thinking=False if no_thinking else None,
-        ),
-    )
-    with Attaching(conversation, show=verbose or sys.stderr.isatty()) as attaching:
-        for file in files:
-            attaching.source(file)
-        question = _question(prompt, attaching)
-    try:
-        asyncio.run(_answer(question, conversation, spec, as_json, verbose))
-    except BrokenPipeError:
-        # The reader had enough, as in `ask … | head -1`: no failure, but click takes it for one.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    conversation = Conversation()
+    with ExitStack() as stack:
+        keeping = None
+        if continued or save:
+            from app.cli.keeping import Keeping
+
+            keeping = stack.enter_context(closing(Keeping()))
+            if continued:
+                conversation, prompt = keeping.resume(continued, prompt, _is_piped())
+            else:
+                keeping.begin(conversation)
+        conversation.system = system or conversation.system
+        given = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+        given["thinking"] = False if no_thinking else None
+        conversation.parameters = replace(
+            conversation.parameters, **{k: v for k, v in given.items() if v is not None}
+        )
+        with Attaching(conversation, show=verbose or sys.stderr.isatty()) as attaching:
+            for file in files:
+                attaching.source(file)
+            question = _question(prompt, attaching)
+        if keeping is not None:
+            keeping.shelve()
+        try:
+            asyncio.run(_answer(question, conversation, spec, as_json, verbose))
+        except BrokenPipeError:
+            # The reader had enough, as in `ask … | head -1`: no failure, but click takes it for
+            # one.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _question(prompt: str | None, attaching: "Attaching") -> str:
@@ -104,24 +129,29 @@ def _question(prompt: str | None, attaching: "Attaching") -> str:
     return prompt
 
 
+def _is_piped() -> bool:
+    import stat
+
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        return False
+    try:
+        return not stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode)  # /dev/null and the like
+    except (OSError, ValueError):
+        return True  # no file at all: a test's own stream
+
+
 def _piped(note: bool) -> bytes:
     """All of standard input where it is a pipe or a file, else nothing.
 
     `note` says on stderr after a while what is being waited for: a pipe that nobody writes to
     or closes would look like a hang.
     """
-    import stat
     import threading
 
     from app.core.documents import MAX_BYTES
 
-    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+    if not _is_piped():
         return b""
-    try:
-        if stat.S_ISCHR(os.fstat(sys.stdin.fileno()).st_mode):
-            return b""  # /dev/null and the like
-    except (OSError, ValueError):
-        pass  # no file at all: a test's own stream
     hint = "ling-chat: reading the document from standard input (</dev/null to do without)"
     timer = threading.Timer(PATIENT_STDIN_S, click.echo, (hint,), {"err": True})
     timer.daemon = True

@@ -15,6 +15,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 COMMANDS = {
     "chat": "app.cli.chat:chat",
     "ask": "app.cli.ask:ask",
+    "sessions": "app.cli.sessions:sessions",
     "engine": "app.cli.engine:engine",
     "models": "app.cli.models:models",
     "bench": "app.cli.bench:bench",

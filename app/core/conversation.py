@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from app.core import budget, tree
@@ -89,7 +90,7 @@ class Conversation:
         The documents always come first and in the order they were attached, so the engine's
         prefix cache serves every later question. They share the first question's message
         because many chat templates allow only alternating roles; for the same reason a question
-        that got no answer is left out, unless it is the last.
+        that got no answer is left out, unless it is the last, and answers in a row become one.
         """
         kept: list[Turn] = []
         for turn in self.turns[self.unsent_turns :]:
@@ -97,7 +98,10 @@ class Conversation:
                 kept.pop()
             if turn.role == "user" or turn.text.strip():
                 kept.append(turn)
-        prompt = [Message(turn.role, turn.text) for turn in kept]
+        prompt = [
+            Message(role, "\n\n".join(turn.text for turn in turns))
+            for role, turns in groupby(kept, key=attrgetter("role"))
+        ]
         shelf = documents_prompt(self.documents)
         if shelf and prompt:
             prompt[0] = Message("user", shelf + prompt[0].content)

@@ -25,8 +25,10 @@ class Loaded:
 
 def load(db: sqlite3.Connection, key: str, shelf: Shelf | None) -> Loaded:
     """The session with exactly this key, which must exist."""
-    row, system, preset, model, parameters, leaf = db.execute(
-        "SELECT id, system, preset, model, parameters, leaf FROM session WHERE key = ?", (key,)
+    row, system, preset, model, parameters, leaf, unsent = db.execute(
+        "SELECT id, system, preset, model, parameters, leaf, unsent_turns FROM session"
+        " WHERE key = ?",
+        (key,),
     ).fetchone()
     turns, lost = _turns(db, row)
     path: list[Turn] = []
@@ -42,6 +44,7 @@ def load(db: sqlite3.Connection, key: str, shelf: Shelf | None) -> Loaded:
         parameters=records.parameters_of(parameters),
         preset=preset,
         others=[turn for turn in turns if turn.id not in active],
+        unsent_turns=unsent,
     )
     missing = []
     for sha256, title in db.execute(

@@ -22,6 +22,7 @@ MIGRATIONS = (
         model TEXT NOT NULL DEFAULT '',
         parameters TEXT NOT NULL DEFAULT '{}',
         leaf TEXT NOT NULL DEFAULT '',
+        unsent_turns INTEGER NOT NULL DEFAULT 0,
         answered_by TEXT NOT NULL DEFAULT ''
     );
     CREATE INDEX session_by_change ON session (deleted, changed);

@@ -43,7 +43,6 @@ class Session:
         self._missing = missing
         """(sha256, title) of documents that are kept in mind although their text is gone."""
         self._queued: set[str] = set()
-        self._is_new = not key
         conversation.watcher = self
 
     def close(self) -> None:
@@ -56,7 +55,6 @@ class Session:
     # What the conversation tells (see `Watcher`)
 
     def added(self, turn: Turn) -> None:
-        self._is_new = False
         writer = self.store.window if turn.role == "assistant" else None
         self.store.writer.do(lambda db: self._add(db, turn, writer))
 
@@ -73,7 +71,7 @@ class Session:
         self.store.writer.do(lambda db: self._remove(db, turn.id))
 
     def changed(self) -> None:
-        if not self._is_new:
+        if self.conversation.turns:
             self.store.writer.do(self._settle)
 
     # On the writer's thread, within its transaction
@@ -157,6 +155,11 @@ class Session:
         ).fetchall():
             windows.unindex(db, message)
             db.execute("DELETE FROM message WHERE id = ?", (message,))
+        db.execute(
+            "DELETE FROM session WHERE key = ?"
+            " AND NOT EXISTS (SELECT 1 FROM message WHERE message.session = session.id)",
+            (self.key,),
+        )
 
     def _settle(self, db: Database) -> None:
         put_settings(db, self._row(db), self.conversation, self._missing)
@@ -196,7 +199,7 @@ def put_settings(
     turns = list(talk.turns)
     db.execute(
         "UPDATE session SET changed = ?, system = ?, preset = ?, model = ?, parameters = ?,"
-        " leaf = ? WHERE id = ?",
+        " leaf = ?, unsent_turns = ? WHERE id = ?",
         (
             time.time(),
             clean(talk.system),
@@ -204,6 +207,7 @@ def put_settings(
             talk.model,
             records.to_json(talk.parameters),
             turns[-1].id if turns else "",
+            talk.unsent_turns,
             session,
         ),
     )

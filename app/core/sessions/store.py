@@ -32,6 +32,8 @@ class Incoming:
     title: str = ""
     created: float = 0.0
     changed: float = 0.0
+    documents: tuple[tuple[str, str], ...] = ()
+    """(sha256, title) of documents whose text is not in `conversation`."""
 
 
 INFO = """
@@ -174,6 +176,15 @@ class SessionStore:
         self.flush()
         return self._load(self.find(key).key, shelf).conversation
 
+    def documents(self, key: str) -> list[tuple[str, str]]:
+        """(sha256, title) of each document of a session, in order."""
+        return self._read(
+            "SELECT sha256, attached.title FROM attached"
+            " JOIN session ON session.id = attached.session"
+            " WHERE key = ? ORDER BY position",
+            (self.find(key).key,),
+        )
+
     def _load(self, key: str, shelf: Shelf | None) -> Loaded:
         with self._reading.told(), self._reading.lock:
             return load(self._reading, key, shelf)
@@ -237,7 +248,7 @@ class SessionStore:
         assert made.lastrowid is not None
         for turn in turns:
             insert(self._db, made.lastrowid, turn, None)
-        put_settings(self._db, made.lastrowid, talk)
+        put_settings(self._db, made.lastrowid, talk, incoming.documents)
         by = next((turn.origin.model for turn in reversed(turns) if turn.origin), "")
         self._db.execute(
             "UPDATE session SET created = ?, changed = ?, answered_by = ? WHERE id = ?",

@@ -1,0 +1,159 @@
+"""The conversations of a ChatGPT export: a tree of nodes each, many of which nobody ever saw."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.core.conversation import Conversation
+from app.core.sessions.store import Incoming
+from app.core.tree import Origin, Turn, path_through
+
+ENGINE = "ChatGPT"
+NOT_TEXT = {
+    "image_asset_pointer": "[image]",
+    "audio_asset_pointer": "[audio]",
+    "video_container_asset_pointer": "[video]",
+    "real_time_user_audio_video_asset_pointer": "[audio]",
+}
+UNSEEN = {"user_editable_context", "model_editable_context", "reasoning_recap", "system_error"}
+
+
+def is_export(found: Any) -> bool:
+    """Whether this is the list of an export, or one conversation of it."""
+    first = found[0] if isinstance(found, list) and found else found
+    return isinstance(first, Mapping) and isinstance(first.get("mapping"), Mapping)
+
+
+def from_export(found: Any) -> list[Incoming]:
+    """The conversations that hold anything. Raises KeyError, TypeError or ValueError where one
+    is damaged."""
+    every = found if isinstance(found, list) else [found]
+    talks = [_conversation(each) for each in every]
+    return [each for each in talks if each.conversation.turns]
+
+
+def _conversation(found: Mapping[str, Any]) -> Incoming:
+    tree = _Tree(found["mapping"], float(found.get("create_time") or 0))
+    turns = list(tree.turns.values())
+    leaf = tree.turns.get(tree.stands_for.get(str(found.get("current_node")), ""))
+    last = leaf or (turns[-1] if turns else None)
+    path = path_through(turns, last) if last else []
+    if leaf is not None:
+        path = path[: path.index(leaf) + 1]
+    active = {turn.id for turn in path}
+    talk = Conversation(
+        path, system=tree.system, others=[turn for turn in turns if turn.id not in active]
+    )
+    changed = float(found.get("update_time") or 0)
+    return Incoming(talk, str(found.get("title") or ""), tree.created, changed)
+
+
+class _Tree:
+    """The nodes that a person saw, as turns. What follows an unseen node follows its parent; what
+    an assistant says and what its tools answer becomes one turn, where no branch begins between."""
+
+    def __init__(self, nodes: Mapping[str, Any], created: float) -> None:
+        self.created = created
+        self.system = ""
+        self.turns: dict[str, Turn] = {}
+        self.stands_for: dict[str, str] = {}
+        """The turn that a node became, or that its nearest seen ancestor did."""
+        self._nodes = nodes
+        self._thoughts: dict[str, str] = {}
+        """Thinking that belongs to the answer that follows, by the turn before it."""
+        for name in _from_the_roots(nodes):
+            self._read(name, nodes[name])
+
+    def _read(self, name: str, node: Mapping[str, Any]) -> None:
+        parent = self.stands_for.get(node.get("parent") or "", "")
+        self.stands_for[name] = parent
+        message = node.get("message")
+        if not isinstance(message, Mapping) or _is_hidden(message):
+            return
+        if _kind(message) == "thoughts":
+            self._thoughts[parent] = self._thoughts.get(parent, "") + _thoughts(message["content"])
+            return
+        role, text = message["author"]["role"], _text(message).strip()
+        if role == "system":
+            self.system = self.system or text
+        elif text and role == "user":
+            self._add(name, message, Turn("user", text, id=name, parent=parent))
+        elif text:
+            self._answer(name, message, text, parent)
+
+    def _answer(self, name: str, message: Mapping[str, Any], text: str, parent: str) -> None:
+        thought = self._thoughts.pop(parent, "")
+        before = self.turns.get(parent)
+        follows = self._nodes.get(self._nodes[name].get("parent") or "", {}).get("children", ())
+        if before is not None and before.role == "assistant" and len(follows) < 2:
+            before.text += f"\n\n{text}"
+            before.reasoning += thought
+            return
+        origin = Origin(ENGINE, str(_meta(message).get("model_slug") or ""))
+        turn = Turn("assistant", text, thought, finish_reason="stop", origin=origin)
+        turn.id, turn.parent = name, parent
+        self._add(name, message, turn)
+
+    def _add(self, name: str, message: Mapping[str, Any], turn: Turn) -> None:
+        turn.created = float(message.get("create_time") or self.created)
+        self.turns[name] = turn
+        self.stands_for[name] = name
+
+
+def _from_the_roots(nodes: Mapping[str, Any]) -> list[str]:
+    """All nodes, each after its parent."""
+    waiting = [name for name, node in nodes.items() if node.get("parent") not in nodes]
+    order: list[str] = []
+    seen = set(waiting)
+    while waiting:
+        name = waiting.pop(0)
+        order.append(name)
+        children = [each for each in nodes[name].get("children", ()) if each in nodes]
+        waiting += [each for each in children if each not in seen]
+        seen.update(children)
+    return order
+
+
+def _meta(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = message.get("metadata")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _kind(message: Mapping[str, Any]) -> str:
+    return str((message.get("content") or {}).get("content_type", "text"))
+
+
+def _is_hidden(message: Mapping[str, Any]) -> bool:
+    return bool(_meta(message).get("is_visually_hidden_from_conversation")) or (
+        _kind(message) in UNSEEN
+    )
+
+
+def _thoughts(content: Mapping[str, Any]) -> str:
+    return "".join(
+        f"{each.get('summary', '')}\n{each.get('content', '')}\n\n"
+        for each in content.get("thoughts", ())
+        if isinstance(each, Mapping)
+    )
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message.get("content") or {}
+    kind = _kind(message)
+    if kind in ("code", "execution_output"):
+        language = content.get("language") if kind == "code" else ""
+        language = "" if language in (None, "unknown") else language
+        text = str(content.get("text", "")).strip("\n")
+        fence = "````" if "```" in text else "```"
+        return f"{fence}{language}\n{text}\n{fence}" if text.strip() else ""
+    if "parts" in content:
+        return "\n\n".join(filter(None, map(_part, content["parts"] or ())))
+    return str(content.get("text") or content.get("result") or "")
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping):
+        return ""
+    kind = part.get("content_type", "")
+    return str(part.get("text") or NOT_TEXT.get(kind, ""))
