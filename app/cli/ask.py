@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -90,7 +90,7 @@ def ask(
             else:
                 keeping.begin(conversation)
         conversation.system = system or conversation.system
-        given = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+        given: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
         given["thinking"] = False if no_thinking else None
         conversation.parameters = replace(
             conversation.parameters, **{k: v for k, v in given.items() if v is not None}

@@ -59,38 +59,40 @@ class _Tree:
         """The turn that a node became, or that its nearest seen ancestor did."""
         self._nodes = nodes
         self._thoughts: dict[str, str] = {}
-        """Thinking that belongs to the answer that follows, by the turn before it."""
+        """Thinking that belongs to the answer that follows a node."""
         for name in _from_the_roots(nodes):
             self._read(name, nodes[name])
 
     def _read(self, name: str, node: Mapping[str, Any]) -> None:
         parent = self.stands_for.get(node.get("parent") or "", "")
         self.stands_for[name] = parent
+        thought = self._thoughts.get(node.get("parent") or "", "")
         message = node.get("message")
-        if not isinstance(message, Mapping) or _is_hidden(message):
+        text = ""
+        if isinstance(message, Mapping) and _kind(message) == "thoughts":
+            thought += _thoughts(message["content"])
+        elif isinstance(message, Mapping) and not _is_hidden(message):
+            text = _text(message).strip()
+        if not isinstance(message, Mapping) or not text:
+            self._thoughts[name] = thought
             return
-        if _kind(message) == "thoughts":
-            self._thoughts[parent] = self._thoughts.get(parent, "") + _thoughts(message["content"])
-            return
-        role, text = message["author"]["role"], _text(message).strip()
+        role = message["author"]["role"]
         if role == "system":
             self.system = self.system or text
-        elif text and role == "user":
+        elif role == "user":
             self._add(name, message, Turn("user", text, id=name, parent=parent))
-        elif text:
-            self._answer(name, message, text, parent)
+        else:
+            self._answer(name, message, Turn("assistant", text, thought, id=name, parent=parent))
 
-    def _answer(self, name: str, message: Mapping[str, Any], text: str, parent: str) -> None:
-        thought = self._thoughts.pop(parent, "")
-        before = self.turns.get(parent)
+    def _answer(self, name: str, message: Mapping[str, Any], turn: Turn) -> None:
+        before = self.turns.get(turn.parent)
         follows = self._nodes.get(self._nodes[name].get("parent") or "", {}).get("children", ())
         if before is not None and before.role == "assistant" and len(follows) < 2:
-            before.text += f"\n\n{text}"
-            before.reasoning += thought
+            before.text += f"\n\n{turn.text}"
+            before.reasoning += turn.reasoning
             return
-        origin = Origin(ENGINE, str(_meta(message).get("model_slug") or ""))
-        turn = Turn("assistant", text, thought, finish_reason="stop", origin=origin)
-        turn.id, turn.parent = name, parent
+        turn.finish_reason = "stop"
+        turn.origin = Origin(ENGINE, str(_meta(message).get("model_slug") or ""))
         self._add(name, message, turn)
 
     def _add(self, name: str, message: Mapping[str, Any], turn: Turn) -> None:
