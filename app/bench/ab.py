@@ -17,9 +17,13 @@ from engine_bridge.errors import BridgeError
 CONFIDENCE = 0.99
 """Of the interval that decides. Nineteen in twenty would call a switch that does nothing a
 gain or a loss once in twenty runs."""
-SMALLEST = 0.02
-"""Smaller differences are not claimed, whatever the interval: this is what two engine processes
-with the same settings differ by on a machine that does other things too."""
+PROCESSES = {"CPU": 0.025, "GPU": 0.01}
+"""How much the speeds of two engine processes with the same settings differ, as the standard
+deviation of the logarithm of their ratio: each start lies elsewhere in memory. Measured on a busy
+two-core machine, and from repeated starts on one GPU; part of every interval here, since no number
+of requests to the same two processes can show it."""
+GENERATIONS = 2
+"""How often the engines are started anew, each time for a part of the prompts."""
 
 CONFIRMED = 0.02
 """Two readings of one answer that differ by less are the same."""
@@ -64,10 +68,13 @@ class Answers:
         return bool(self.off and self.on)
 
 
-def confirmed(samples: Sequence[Sample]) -> bool:
-    """Whether the best rate was seen twice, so that it is the engine's and not a lucky reading."""
-    best = sorted((s.tokens_per_engine_s or 0.0 for s in samples), reverse=True)[:2]
-    return len(best) == 2 and best[1] >= best[0] * (1 - CONFIRMED)
+def confirmed(*sides: Sequence[Sample]) -> bool:
+    """Whether each side's best rate was seen twice: then it is the engine's, and undisturbed."""
+    for samples in sides:
+        best = sorted((s.tokens_per_engine_s or 0.0 for s in samples), reverse=True)[:2]
+        if len(best) < 2 or best[1] < best[0] * (1 - CONFIRMED):
+            return False
+    return True
 
 
 @dataclass(slots=True)
@@ -79,6 +86,7 @@ class Comparison:
     questions: Sequence[Question]
     settings: Settings
     answers: list[Answers] = field(default_factory=list)
+    generations: int = 1
 
     @property
     def unit(self) -> str:
@@ -98,8 +106,11 @@ class Comparison:
     def ratio(self) -> tuple[float, Interval] | None:
         """On over off of `rate`: the geometric mean over the prompts, which are what an effect
         has to hold for, and its interval. None where no prompt has a rate on both sides."""
-        pairs = [(self.rate(each.off), self.rate(each.on)) for each in self.answers]
-        return _ratio(pairs)
+        found = _ratio([(self.rate(each.off), self.rate(each.on)) for each in self.answers])
+        if found is None:
+            return None
+        ratio, interval = found
+        return ratio, widened(ratio, interval, PROCESSES[self.unit] / math.sqrt(self.generations))
 
     def first_ratio(self, figure: Figure) -> tuple[float, Interval] | None:
         """The same of another figure, from each side's first answer: later ones find the prompt
@@ -132,6 +143,16 @@ def _ratio(pairs: Sequence[tuple[float | None, float | None]]) -> tuple[float, I
     return ratio_interval(logs, CONFIDENCE) if logs else None
 
 
+def widened(ratio: float, interval: Interval, deviation: float) -> Interval:
+    """The interval with another, known source of noise in it: a standard deviation of the ratio's
+    logarithm."""
+    z = statistics.NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
+    if interval.low <= 0:
+        return interval
+    half = math.hypot(math.log(interval.high / ratio), z * deviation)
+    return Interval(ratio * math.exp(-half), ratio * math.exp(half))
+
+
 @dataclass(frozen=True, slots=True)
 class Grades:
     """Accuracy of both sides on the same questions, and McNemar's exact p of their difference."""
@@ -152,9 +173,8 @@ class Grades:
 
 
 def outcome(ratio: float, interval: Interval) -> Outcome:
-    """What an effect on speed may be called: a difference only where the interval excludes none
-    and the effect is larger than machines repeat."""
-    if 1.0 in interval or abs(math.log(ratio)) < math.log1p(SMALLEST):
+    """What an effect on speed may be called: a difference only where the interval excludes none."""
+    if 1.0 in interval:
         return Outcome.NOTHING
     return Outcome.GAIN if ratio > 1 else Outcome.LOSS
 
@@ -187,17 +207,22 @@ async def compare(
         (steps.did if counts else steps.tell)(side, figure)
 
     if pair.together:
-        for on in (False, True):
-            await _warm_up(pair, on, settings)
-        for prompt, answers in enumerate(comparison.answers):
-            for round_ in range(MOST * settings.rounds):
-                if round_ >= settings.rounds and all(
-                    confirmed(answers.side(on)) for on in (False, True)
-                ):
-                    break
-                for on in (bool(round_ % 2), not round_ % 2):
-                    await ask(prompt, on, counts=round_ < settings.rounds)
+        comparison.generations = min(GENERATIONS if pair.renewable else 1, len(questions))
+        for generation in range(comparison.generations):
+            if generation:
+                steps.tell("starting both engines anew")
+                await pair.renew()
+            for on in (False, True):
+                await _warm_up(pair, on, settings)
+            for prompt in range(generation, len(questions), comparison.generations):
+                answers = comparison.answers[prompt]
+                for round_ in range(MOST * settings.rounds):
+                    if round_ >= settings.rounds and confirmed(answers.off, answers.on):
+                        break
+                    for on in (bool(round_ % 2), not round_ % 2):
+                        await ask(prompt, on, counts=round_ < settings.rounds)
     else:
+        comparison.generations = settings.rounds
         for block in range(2 * settings.rounds):
             on = block % 4 in (1, 2)  # off, on, on, off
             await _warm_up(pair, on, settings)

@@ -80,8 +80,14 @@ class Pair(Protocol):
     together: bool
     """Both are loaded, so each request can go to either; else a change means a restart."""
 
+    renewable: bool
+    """They can be started anew by us."""
+
     async def arm(self, on: bool) -> Engine:
         """The engine with the switch off or on, ready. Raises UnavailableError."""
+
+    async def renew(self) -> None:
+        """Start both engines anew. Raises UnavailableError."""
 
     async def close(self) -> None:
         """Leave nothing running that was not running before."""
@@ -93,18 +99,20 @@ class SideBySide:
 
     together = True
 
-    def __init__(self, off: Engine, on: Engine) -> None:
+    def __init__(
+        self, off: Engine, on: Engine, own: tuple[EngineSpec, EngineSpec] | None = None
+    ) -> None:
         self._arms = {False: off, True: on}
+        self._specs = own
+        self.renewable = own is not None
 
     @classmethod
     async def own(
         cls, off: EngineSpec, on: EngineSpec, find: FindBackend, told: Told | None = None
     ) -> "SideBySide":
-        pair = cls(OwnEngine(find), OwnEngine(find))
+        pair = cls(OwnEngine(find), OwnEngine(find), (off, on))
         try:
-            # One after the other: each decides by the memory that is free.
-            await ready(pair._arms[False], off, told)
-            await ready(pair._arms[True], on, told)
+            await pair.renew(told)
         except BaseException:
             await pair.close()
             raise
@@ -124,6 +132,15 @@ class SideBySide:
     async def arm(self, on: bool) -> Engine:
         return self._arms[on]
 
+    async def renew(self, told: Told | None = None) -> None:
+        if self._specs is None:
+            return
+        for engine in self._arms.values():
+            await engine.stop()
+        # One after the other: each decides by the memory that is free.
+        for on, spec in enumerate(self._specs):
+            await ready(self._arms[bool(on)], spec, told)
+
     async def close(self) -> None:
         for engine in self._arms.values():
             with contextlib.suppress(OSError):
@@ -134,6 +151,7 @@ class Restarting:
     """The shared engine, restarted with the other switch at each change."""
 
     together = False
+    renewable = False
 
     def __init__(
         self, engine: Engine, off: EngineSpec, on: EngineSpec, told: Told | None = None
@@ -143,6 +161,9 @@ class Restarting:
     async def arm(self, on: bool) -> Engine:
         await ready(self._engine, self._specs[on], self._told)
         return self._engine
+
+    async def renew(self) -> None:
+        """Each change of the switch is a new start anyway."""
 
     async def close(self) -> None:
         await self._engine.close()

@@ -1,0 +1,129 @@
+"""A synthetic load on the real engine, against its own counters and an independent client."""
+
+import json
+import random
+import time
+
+import httpx
+import pytest
+
+from app.bench import synthetic
+from app.bench.figures import accept_length, figures, histogram
+from app.bench.measure import measure, measure_decode, prompt_tokens
+from engine_bridge.chat.events import ChatRequest, Message
+from engine_bridge.errors import UsageError
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+PROMPT = "Write down the numbers from one to forty in words, one a line."
+
+
+def independent(endpoint, prompt, tokens):
+    """What a reader of this file would measure by hand: TTFT, latency, tokens, TPOT."""
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": prompt}],
+        "max_tokens": tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    url = f"{endpoint.base_url}/v1/chat/completions"
+    first = usage = timings = None
+    began = time.perf_counter()
+    with httpx.stream("POST", url, json=body, headers=endpoint.headers, timeout=120) as answer:
+        for line in answer.iter_lines():
+            if not line.startswith("data: {"):
+                continue
+            chunk = json.loads(line[6:])
+            usage, timings = chunk.get("usage") or usage, chunk.get("timings") or timings
+            delta = (chunk.get("choices") or [{}])[0].get("delta") or {}
+            if first is None and delta.get("content"):
+                first = time.perf_counter()
+    ended = time.perf_counter()
+    n = usage["completion_tokens"]
+    return {
+        "ttft": first - began,
+        "latency": ended - began,
+        "tokens": n,
+        "tpot": (ended - first) / (n - 1),
+        "engine_tpot": timings["predicted_ms"] / timings["predicted_n"] / 1000,
+    }
+
+
+async def test_a_run_counts_what_the_engine_counts(engine, ledger):
+    lengths = synthetic.Lengths(input_tokens=150, output_tokens=24, runs=2)
+    steps = []
+    result = await synthetic.run(engine, lengths, ledger, steps.append)
+    told = result["figures"]
+    assert result["counter_gap"] <= 0.01
+    assert told["completion_tokens"]["mean"] == 24  # the engine went on to the end
+    assert told["prompt_tokens"]["mean"] == pytest.approx(150, abs=3)
+    # Each prompt begins differently: only the chat template's head can come from the cache.
+    assert told["cached_tokens"]["p95"] < 40
+    assert told["ttft_s"]["n"] == told["tpot_s"]["n"] == told["e2e_s"]["n"] == 2
+    assert "flatters speculation" in result["note"]
+    assert steps[-1].done == steps[-1].total == 2
+    run = ledger.runs("synthetic")[0]
+    assert run.result["figures"] == json.loads(json.dumps(told))
+    assert len(ledger.answers(run)) == 2
+    assert run.setup["model_hash"]
+    assert run.setup["engine_version"].startswith("xllamacpp ")
+
+
+async def test_the_figures_agree_with_an_independent_client_and_the_engine(engine):
+    """Within 1% where both look at the same answer; two answers at different times are as
+    different as the machine makes them, so those are compared by the engine's own clock."""
+    request = ChatRequest((Message("user", PROMPT),), max_tokens=48, temperature=0, ignore_eos=True)
+    await measure(engine, request)
+    sample = await measure(engine, request)
+    by_hand = independent(engine.endpoint, PROMPT, 48)
+    assert sample.completion_tokens == by_hand["tokens"] == 48
+    assert sample.e2e_s == pytest.approx(sample.ttft_s + 47 * sample.tpot_s)
+    # Each client against the engine's own time per token of the answer it saw.
+    ours = sample.tpot_s * sample.engine_decode_tokens_per_s
+    theirs = by_hand["tpot"] / by_hand["engine_tpot"]
+    assert ours == pytest.approx(theirs, rel=0.05)
+
+
+async def test_engine_seconds_are_its_cpu_time(engine):
+    import psutil
+
+    process = psutil.Process(engine.status.engine_pid)
+    request = ChatRequest((Message("user", PROMPT),), max_tokens=32, temperature=0)
+    await measure(engine, request)
+    before = sum(process.cpu_times()[:2])
+    sample = await measure_decode(engine, request)
+    spent = sum(process.cpu_times()[:2]) - before
+    assert sample.unit == "CPU"
+    assert sample.engine_tokens == sample.completion_tokens
+    # psutil's clock ticks in hundredths; the request that reads the prompt is counted there too.
+    assert 0 < sample.engine_s <= spent + 0.02
+
+
+async def test_prompts_have_the_length_asked_for_and_never_begin_alike(engine):
+    source = random.Random(3)
+    prompts = [await synthetic.prompt_of(engine, 300, source) for _ in range(2)]
+    counts = [await prompt_tokens(engine, prompt) for prompt in prompts]
+    assert counts == [pytest.approx(300, abs=3)] * 2
+    assert prompts[0].split()[0] != prompts[1].split()[0]
+
+
+async def test_what_does_not_fit_is_refused_with_a_cure(engine):
+    with pytest.raises(UsageError, match=r"2,048 tokens is too short for 32,768 in and 2,048 out"):
+        await synthetic.run(engine, synthetic.Lengths())
+
+
+async def test_accept_lengths_and_histograms_add_up_over_answers(engine):
+    from dataclasses import replace
+
+    plain = await measure(
+        engine, ChatRequest((Message("user", "Hi"),), max_tokens=4, temperature=0)
+    )
+    one = replace(plain, completion_tokens=10, accept_length=2.0, accept_histogram=(2, 1, 2))
+    other = replace(plain, completion_tokens=10, accept_length=None, accept_histogram=None)
+    assert accept_length([one, other]) == pytest.approx(20 / 15)  # 5 rounds and 10 of one token
+    assert histogram([one, one, other]) == [4, 2, 4]
+    assert accept_length([other]) is None
+    assert histogram([other]) is None
+    assert figures([one])["accept_length"] == 2.0
