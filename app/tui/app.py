@@ -192,9 +192,10 @@ class LingChat(App[None]):
         if self.wanted and not self._chat.talk.is_running:
             self._apply_wanted()
         else:
-            self._start(self.spec)
+            self.use_spec(self.spec)
 
-    def _start(self, spec: EngineSpec) -> None:
+    def use_spec(self, spec: EngineSpec) -> None:
+        """Start the engine, or start it again, as asked for here."""
         self.spec = spec
         self.run_worker(self._try(self._start_and_keep()), group="engine-start", exclusive=True)
 
@@ -262,7 +263,7 @@ class LingChat(App[None]):
         self.wanted.clear()
         self.settings.engine.optimisations.update(wanted)
         self._save()
-        self._start(self.spec.model_copy(update={"optimisations": wanted}))
+        self.use_spec(self.spec.model_copy(update={"optimisations": wanted}))
 
     async def keep_engine(self, keep: bool) -> None:
         """Whether the engine stays when the last ling-chat is closed."""

@@ -4,8 +4,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from engine_bridge.chat.events import Event, Finished, Prefill, Progress, Reasoning, Text, Timings
+
+if TYPE_CHECKING:
+    from app.core.budget import Budget
 
 WINDOW_S = 0.4
 """Seconds over which one point of the speed's curve is taken."""
@@ -21,6 +25,8 @@ class Live:
     """Decode speed in tokens/s, one point each WINDOW_S."""
     prefill: Prefill | None = None
     is_running: bool = False
+    budget: "Budget | None" = None
+    """What the next prompt has, part by part, before a question is added; None: not counted."""
     _since: float = 0.0
     _from_tokens: int = 0
 

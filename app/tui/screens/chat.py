@@ -124,6 +124,7 @@ class ChatScreen(DocumentScreen):
         self._show_status(status)
         app = self.app
         await self._panel.show(status, app.switches, app.wanted, app.wanted_when, self._frame)
+        self.desk.context.status_changed()
         self.talk.pump()
 
     def _show_status(self, status: EngineStatus) -> None:

@@ -10,11 +10,13 @@ from textual.timer import Timer
 from app.core.documents import Document, extract, is_address
 from app.core.i18n import _, shown
 from app.tui.composer.offers import Offers, mentions
+from app.tui.shelf.context import Context
 from app.tui.shelf.reading import Reading
 from app.tui.shelf.rows import Row
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
+    from app.core.budget import Budget
     from app.core.conversation import Conversation
     from app.core.documents.folder import FolderPreview
     from app.tui.screens.chat import ChatScreen
@@ -30,6 +32,7 @@ class Desk:
         self._chat = chat
         self._readings: list[Reading] = []
         self._offers = Offers()
+        self.context = Context(chat, self.changed)
         self._timer: Timer | None = None
         self._watchers: list[Callable[[], None]] = []
 
@@ -96,18 +99,29 @@ class Desk:
 
     def add(self, document: Document) -> None:
         """Attach a document that is read."""
-        if not self._conversation.attach(document):
+        if not self._attach(document):
             title = _("{title} is attached already.")
             self._chat.notify(title.format(title=document.title), markup=False)
         elif document.note:
             self._chat.notify(shown(document.note), title=document.title, markup=False, timeout=8)
+
+    def _attach(self, document: Document) -> bool:
+        if not self._conversation.attach(document):
+            return False
+        self._chat.run_worker(self.context.keep(document), group="keep")
+        self._documents_changed()
+        return True
+
+    def _documents_changed(self) -> None:
+        self._conversation.changed()
+        self.context.changed()
         self.changed()
 
     async def add_mentioned(self, text: str) -> None:
         """Attach what a message that is about to be sent refers to: its pastes, and files after @
         that are not attached."""
         for document in await self._chat.composer.pastes.documents(text):
-            self._conversation.attach(document)
+            self._attach(document)
         known = {document.title for document in self._conversation.documents}
         known |= {reading.source for reading in self.readings}
         for path in mentions(text):
@@ -133,7 +147,7 @@ class Desk:
     def drop(self, document: Document) -> None:
         """Let go of a document."""
         self._conversation.documents.remove(document)
-        self.changed()
+        self._documents_changed()
 
     def shift(self, document: Document, step: int) -> bool:
         """Move a document; False where the engine's cache has been filled in the present order."""
@@ -145,7 +159,7 @@ class Desk:
         if self._conversation.turns or any(row.share for row in self.rows()[min(at, to) :]):
             return False
         documents.insert(to, documents.pop(at))
-        self.changed()
+        self._documents_changed()
         return True
 
     # Showing
@@ -160,8 +174,14 @@ class Desk:
 
     def rows(self) -> list[Row]:
         """What is shown of each document."""
-        context = self._chat.app.status.context_tokens
-        return [Row(document, None, context) for document in self._conversation.documents]
+        return [self.context.row(document) for document in self._conversation.documents]
+
+    async def too_long(self, budget: "Budget", text: str) -> None:
+        """A question that did not fit: let the user choose, and ask it again or give it back."""
+        if await self.context.fit(budget):
+            self._chat.talk.say(text)
+        else:
+            self._chat.composer.put(text)
 
     def changed(self) -> None:
         """Something is another way: shown soon, together with what changes until then."""

@@ -24,6 +24,8 @@ from engine_bridge.errors import BridgeError
 if TYPE_CHECKING:
     from app.tui.app import LingChat
 
+START_S = 0.6
+"""Seconds after the first frame: nothing of this is needed for it."""
 SHELF_WIDE = 150
 """Columns from which the shelf stays open."""
 
@@ -46,6 +48,12 @@ class DocumentScreen(Screen[None]):
         self._chips = Chips(glyphs, id="chips")
         self._shelf = Shelf(glyphs, id="shelf")
         self._side = Vertical(Label(_("Shelf"), classes="title"), self._shelf, id="side")
+
+    async def on_mount(self) -> None:
+        self.set_timer(START_S, self._start_documents)
+
+    def _start_documents(self) -> None:
+        self.run_worker(self.desk.context.start(), group="warmer")
 
     async def show_documents(self) -> None:
         """Show the conversation's documents."""
@@ -75,9 +83,9 @@ class DocumentScreen(Screen[None]):
 
     def action_edit(self) -> None:
         """Write in the user's own editor: the paste at the cursor, else the whole message."""
-        self.run_worker(self._edit(), group="editor", exclusive=True)
+        self.run_worker(self._write(), group="editor", exclusive=True)
 
-    async def _edit(self) -> None:
+    async def _write(self) -> None:
         from app.tui import editor
 
         composer = self.composer
@@ -106,12 +114,12 @@ class DocumentScreen(Screen[None]):
 
     @on(Chip.Opened)
     @on(Shelf.Opened)
-    async def _open(self, event: Chip.Opened | Shelf.Opened) -> None:
+    async def _open_document(self, event: Chip.Opened | Shelf.Opened) -> None:
         await self.desk.open(event.document)
 
     @on(Chip.Dropped)
     @on(Shelf.Dropped)
-    async def _drop(self, event: Chip.Dropped | Shelf.Dropped) -> None:
+    async def _drop_document(self, event: Chip.Dropped | Shelf.Dropped) -> None:
         self.desk.drop(event.document)
         await self.desk.show()
         self._after_drop(event.document)
@@ -121,7 +129,7 @@ class DocumentScreen(Screen[None]):
             self.composer.focus()
 
     @on(Shelf.Shifted)
-    def _shift(self, event: Shelf.Shifted) -> None:
+    def _shift_document(self, event: Shelf.Shifted) -> None:
         if not self.desk.shift(event.document, event.step):
             self.notify(_("The engine has read it in this order already."))
 

@@ -1,0 +1,157 @@
+"""What the conversation takes of the engine's context: counted, kept warm, and made to fit."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from app.core.documents import Document
+from app.core.i18n import shown
+from app.tui.shelf.rows import Row
+from engine_bridge.chat.events import Event
+from engine_bridge.contract import EngineState
+from engine_bridge.errors import BridgeError
+
+if TYPE_CHECKING:
+    from app.core.budget import Budget
+    from app.core.fitting import Choice
+    from app.core.shelf.counting import Counter
+    from app.core.shelf.store import ShelfStore
+    from app.core.warming import Warmer
+    from app.tui.screens.chat import ChatScreen
+
+
+class Context:
+    """Belongs to the desk. Works from `start` on; before, nothing is counted or warm."""
+
+    def __init__(self, chat: "ChatScreen", on_change: Callable[[], None]) -> None:
+        self._chat = chat
+        self._on_change = on_change
+        self._was: tuple[EngineState, str, int | None] | None = None
+        self.store: ShelfStore | None = None
+        """Documents that are kept for other sessions; None where that cannot be."""
+        self.counter: Counter | None = None
+        self.warmer: Warmer | None = None
+        self.budget: Budget | None = None
+        """What the next prompt has before a question is added; None until it was counted."""
+
+    async def start(self) -> None:
+        """Open the store and warm what is attached for as long as the app runs."""
+        from app.core.shelf.counting import Counter
+        from app.core.shelf.store import ShelfStore
+        from app.core.warming import Warmer
+
+        app = self._chat.app
+        try:
+            self.store = await asyncio.to_thread(ShelfStore.open)
+        except BridgeError as error:
+            self._chat.notify(shown(str(error)), severity="warning", timeout=10, markup=False)
+        self.counter = Counter(self.store)
+        self.warmer = Warmer(
+            app.engine, lambda: app.conversation, self.counter, on_change=self._on_change
+        )
+        for document in app.conversation.documents:
+            await self.keep(document)
+        self.changed()
+        await self.warmer.run()
+
+    async def keep(self, document: Document) -> None:
+        """Keep a document for other sessions; those that made room for it are told."""
+        if self.store is None:
+            return
+        others = {each.sha256 for each in self._chat.app.conversation.documents}
+        try:
+            await asyncio.to_thread(self.store.add, document, others)
+        except BridgeError as error:
+            self._chat.notify(shown(str(error)), severity="warning", markup=False)
+
+    def changed(self) -> None:
+        """The conversation is another: count it again, and warm what is new."""
+        if self.warmer is None:
+            return
+        self._chat.app.conversation.counter = self.counter
+        self.warmer.poke()
+        self._chat.run_worker(self._count(), group="count-context", exclusive=True)
+
+    def status_changed(self) -> None:
+        """The engine may be another one, or be ready now."""
+        status = self._chat.app.status
+        now = (status.state, status.model_name, status.context_tokens)
+        if now != self._was and status.state is EngineState.READY:
+            self.changed()
+        self._was = now
+
+    async def _count(self) -> None:
+        """Count the documents one by one, then the whole prompt, as the engine counts."""
+        from app.core import budget
+
+        app, counter = self._chat.app, self.counter
+        assert counter is not None
+        if not app.status.state.is_usable:
+            return
+        try:
+            for document in list(app.conversation.documents):
+                await counter.document(document, app.engine)
+                self._on_change()
+            found = await budget.plan(app.conversation, app.engine, counter)
+        except BridgeError:
+            return  # the engine left; it is counted again when it is back
+        self.budget = app.live.budget = found
+        self._on_change()
+
+    def row(self, document: Document) -> Row:
+        """What is known of a document."""
+        app = self._chat.app
+        context = app.status.context_tokens
+        if self.counter is None or self.warmer is None:
+            return Row(document, None, context)
+        warmth = self.warmer.warmth(document.sha256)
+        tokens = self.counter.known_document(document, app.engine)
+        eta = self.warmer.eta_s if self.warmer.is_warming else None
+        return Row(document, tokens, context, warmth.state.value, warmth.share, eta)
+
+    # While a question is answered
+
+    def hold(self) -> None:
+        """The user's own request comes: nothing else is asked of the engine meanwhile."""
+        if self.warmer is not None:
+            self.warmer.hold()
+
+    def take(self, event: Event) -> None:
+        """An event of the answer."""
+        if self.warmer is not None:
+            self.warmer.take(event)
+
+    def release(self) -> None:
+        """The answer is over."""
+        if self.warmer is not None:
+            self.warmer.release()
+            self._chat.run_worker(self._count(), group="count-context", exclusive=True)
+
+    # What does not fit
+
+    async def fit(self, budget: "Budget") -> bool:
+        """Let the user choose what makes it fit, and do that; False where they would not."""
+        from app.core import fitting
+        from app.tui.screens.budget import BudgetScreen
+
+        app = self._chat.app
+        choice = await app.push_screen_wait(BudgetScreen(budget, app.glyphs))
+        if choice is None:
+            return False
+        if fitting.apply(choice, app.conversation):
+            app.conversation.changed()
+        else:
+            self._change_engine(choice)
+        self.changed()
+        self._on_change()
+        return True
+
+    def _change_engine(self, choice: "Choice") -> None:
+        from app.core.fitting import BiggerContext, BiggerModel
+
+        app = self._chat.app
+        match choice:
+            case BiggerContext(tokens):
+                app.use_spec(app.spec.model_copy(update={"context_tokens": tokens}))
+            case BiggerModel(name):
+                app.use_spec(app.spec.model_copy(update={"model": name, "context_tokens": None}))
