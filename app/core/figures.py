@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from app.core.i18n import _
 
 if TYPE_CHECKING:
-    from engine_bridge.chat.events import Timings
+    from engine_bridge.chat.events import Prefill, Timings
     from engine_bridge.contract import Effect
 
 
@@ -76,13 +76,36 @@ def accepted_drafts(timings: "Timings") -> str:
     return _("{shares} of {rounds} rounds").format(shares=shares, rounds=f"{rounds:,}")
 
 
+def ttft_parts(timings: "Timings") -> str:
+    """Where the time to the first token went: " (queue 0.01 s, prefill 2.9 s, first token …)"."""
+    named = (
+        (_("queue"), timings.queue_s),
+        (_("prefill"), timings.prefill_s),
+        (_("first token"), timings.first_token_s),
+    )
+    found = [f"{name} {seconds(took)}" for name, took in named if took is not None]
+    return f" ({', '.join(found)})" if found else ""
+
+
+def prefill_line(prefill: "Prefill", dot: str = "·") -> str:
+    """How far the reading of the prompt is, what of it is new, and what was in the cache."""
+    line = _("reading the prompt: {share:.0%}").format(share=prefill.share or 0.0)
+    if prefill.total and prefill.cached:
+        new = prefill.total - prefill.cached
+        told = _("{new:,} new tokens, {cached:,} cached")
+        return f"{line} {dot} {told.format(new=new, cached=prefill.cached)}"
+    if prefill.total:
+        return f"{line} {dot} {_('{n:,} tokens').format(n=prefill.total)}"
+    return line
+
+
 def reply_line(timings: "Timings", dot: str = "·") -> str:
     """The dim line under a finished reply."""
     found: list[str] = []
     if timings.decode_tokens_per_s is not None:
         found.append(f"{rate(timings.decode_tokens_per_s)} tok/s")
     if timings.ttft_s is not None:
-        found.append(f"TTFT {seconds(timings.ttft_s)}")
+        found.append(f"TTFT {seconds(timings.ttft_s)}{ttft_parts(timings)}")
     if timings.accept_length is not None:
         found.append(f"accept {timings.accept_length:.2f}")
     if timings.completion_tokens is not None:

@@ -1,6 +1,7 @@
 """How documents are written into the prompt, with marks that an answer can cite."""
 
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from app.core.documents import Document
 from app.core.documents.places import files
@@ -40,6 +41,13 @@ def document_prompt(document: Document) -> str:
         done = offset
     pieces.append(document.text[done:])
     return f'<document title="{_title(document)}">\n{"".join(pieces).rstrip()}\n</document>\n\n'
+
+
+def offset_in_prompt(document: Document, offset: int) -> int:
+    """Where in `document_prompt` the character at this offset of the document's text stands."""
+    before = takewhile(lambda mark: mark[0] <= offset, _marks(document))
+    opening = f'<document title="{_title(document)}">\n'
+    return len(opening) + offset + sum(len(f"[{mark}]\n") for _offset, mark in before)
 
 
 def _title(document: Document) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 from textual.worker import Worker
 
 from app.core import figures
+from app.core.budget import TooLongError
 from app.core.i18n import _, shown
 from app.core.tree import Turn
 from app.tui import keymap
@@ -243,7 +244,7 @@ class Talk:
         self, reply: Reply, asked: Entry, ask: Callable[[], AsyncIterator[Event]]
     ) -> None:
         turns = self._app.conversation.turns
-        events = cast(AsyncGenerator[Event], ask())
+        events = self._screen.desk.asking(cast(AsyncGenerator[Event], ask()))
         try:
             async with aclosing(events):
                 async for event in events:
@@ -251,9 +252,12 @@ class Talk:
                         asked.node, reply.node = turns[-2:]
                     self._take(event, reply)
             self._finish(reply, *ending(self._turn_of(reply, turns)))
+            await self._screen.desk.trail.check(reply)
         except asyncio.CancelledError:
             self._stopped(reply)
             raise
+        except TooLongError as error:
+            self._too_long(reply, asked, error)
         except BridgeError as error:
             helps = what_helps(self._turn_of(reply, turns))
             self._finish(reply, error.reason, f"{error.cure} {helps}".strip())
@@ -275,6 +279,14 @@ class Talk:
     def _finish(self, reply: Reply, reason: str, cure: str, is_bad: bool = True) -> None:
         timings = reply.node.timings if isinstance(reply.node, Turn) else None
         reply.finish(timings or self._app.live.timings, reason, cure, is_bad)
+
+    def _too_long(self, reply: Reply, asked: Entry, error: TooLongError) -> None:
+        """Neither the question nor an answer is in the conversation: what to do is the user's."""
+        self._screen.transcript.take_away(reply)
+        if isinstance(asked, UserEntry):
+            self._screen.transcript.take_away(asked)
+            fit = self._screen.desk.too_long(error.budget, asked.text)
+            self._screen.run_worker(fit, group="fit")
 
     def _end(self) -> None:
         self._reply = None
@@ -312,9 +324,8 @@ class Talk:
             case Reasoning(text):
                 reply.feed_thinking(text)
             case Prefill():
-                share = self._app.live.prefill_share or 0.0
                 # The time left stands in the panel or on the status line.
-                reply.set_activity(_("reading the prompt: {share}").format(share=f"{share:.0%}"))
+                reply.set_activity(figures.prefill_line(event, self._app.glyphs.dot))
             case Waiting(reason, retry_in_s):
                 again = _("trying again in {time}").format(time=figures.seconds(retry_in_s))
                 reply.set_activity(f"{shown(reason).rstrip('.')}: {again}")

@@ -3,8 +3,9 @@
 from textual.content import Content
 
 from app.core import figures
+from app.core.i18n import _
 from app.tui.glyphs import UNICODE, Glyphs
-from app.tui.panel.gauges import meter, sparkline, spread
+from app.tui.panel.gauges import meter, sparkline, spread, stacked
 from app.tui.panel.live import Live
 from app.tui.panel.rows import Rows, hanging
 from app.tui.panel.words import cure, engine_facts, gpu_facts, state_sign, state_text
@@ -25,7 +26,7 @@ class SpeedCard(Rows):
 
     def rows(self, width: int) -> list[Content]:
         rows = [self._speed(width), self._curve(width), self._step(), self._first_token()]
-        return [*rows, self._context_row(width)]
+        return [*rows, self._context_row(width), *self._context_parts(width)]
 
     def _speed(self, width: int) -> Content:
         speed = self._live.tokens_per_s
@@ -73,11 +74,42 @@ class SpeedCard(Rows):
         if not self.context_tokens:
             words = NOTHING if used is None else f"{used:,} tokens"
             return Content.assemble(("context ", "$muted"), words)
+        if used is None and self._live.budget is not None:
+            used = self._live.budget.prompt_tokens
         words = f" {used or 0:,} / {figures.short_count(self.context_tokens)}"
         share = (used or 0) / self.context_tokens
         colour = "$error" if share > 0.9 else "$warning" if share > 0.75 else "$primary"
-        bar = meter(share, width - 8 - len(words), self._glyphs, colour)
+        parts = [(share, colour)]
+        if (budget := self._live.budget) is not None and budget.documents:
+            documents = self._documents / self.context_tokens
+            reserve = budget.reserve_tokens / self.context_tokens
+            parts = [(documents, "$accent"), (max(0.0, share - documents), colour)]
+            parts.append((reserve, "$muted"))
+        bar = stacked(parts, width - 8 - len(words), self._glyphs)
         return Content.assemble(("context ", "$muted"), bar, words)
+
+    @property
+    def _documents(self) -> int:
+        budget = self._live.budget
+        return sum(share.tokens for share in budget.documents) if budget else 0
+
+    def _context_parts(self, width: int) -> list[Content]:
+        """What the context is used for, where documents take a part of it."""
+        budget = self._live.budget
+        if budget is None or not budget.documents:
+            return []
+        used = self._live.context_used or budget.prompt_tokens
+        documents = figures.short_count(self._documents)
+        turns = figures.short_count(max(0, used - self._documents))
+        reserve = figures.short_count(budget.reserve_tokens)
+        row = Content.assemble(
+            (_("docs "), "$accent"),
+            (documents, "$muted"),
+            (_("  turns "), "$primary"),
+            (turns, "$muted"),
+            (_("  reserve {n}").format(n=reserve), "$muted"),
+        )
+        return [row.truncate(width, ellipsis=True)]
 
 
 class EngineCard(Rows):

@@ -18,6 +18,20 @@ def meter(share: float, width: int, glyphs: Glyphs, colour: str = "$primary") ->
     )
 
 
+def stacked(
+    parts: Sequence[tuple[float, str]], width: int, glyphs: Glyphs, rest: str = "$border-blurred"
+) -> Content:
+    """A bar of `width` cells with a piece for each part: its share (0 to 1) and its colour."""
+    width = max(0, width)
+    pieces: list[tuple[str, str]] = []
+    used = 0
+    for share, colour in parts:
+        cells = min(width - used, max(round(share * width), int(share > 0)))
+        pieces.append((glyphs.full * cells, colour))
+        used += cells
+    return Content.assemble(*pieces, (glyphs.empty * (width - used), rest))
+
+
 def sparkline(values: Sequence[float], width: int, glyphs: Glyphs) -> Content:
     """The last values, one cell each, from zero to their maximum."""
     shown = list(values)[-width:] if width > 0 else []

@@ -26,8 +26,9 @@ class Rows(Widget):
         """Draw again only where the rows are others than before."""
         shown = self.render()
         if shown != self._shown:
-            self._shown = shown
-            self.refresh()
+            was, self._shown = self._shown, shown
+            has_grown = was is not None and was.plain.count("\n") != shown.plain.count("\n")
+            self.refresh(layout=has_grown)
 
 
 class Made(Rows):

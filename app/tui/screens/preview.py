@@ -13,8 +13,9 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
 
 from app.core.documents import Document
+from app.core.documents.places import line_offset
 from app.core.i18n import _
-from app.core.prompt import document_prompt
+from app.core.prompt import document_prompt, offset_in_prompt
 from app.tui.glyphs import Glyphs
 from app.tui.plain import one_line
 from app.tui.shelf.pieces import Text
@@ -26,7 +27,7 @@ FIRST = 200_000
 
 
 class PreviewScreen(Screen[None]):
-    """One document. `place` is where to open it: a mark such as p.3 or l.40, or a quotation."""
+    """One document, from its beginning or from `offset` of its text on."""
 
     CSS_PATH = "preview.tcss"
     AUTO_FOCUS = "#text"
@@ -39,11 +40,11 @@ class PreviewScreen(Screen[None]):
         Binding("y", "copy", "Copy all", show=False, id="preview.copy"),
     ]
 
-    def __init__(self, document: Document, glyphs: Glyphs, place: str = "") -> None:
+    def __init__(self, document: Document, glyphs: Glyphs, offset: int | None = None) -> None:
         super().__init__()
         self._document = document
         self._glyphs = glyphs
-        self._place = place
+        self._offset = offset
         self._view = TextView(glyphs, id="text")
         self._head = Static(id="head")
         self._input = Input(id="ask", compact=True, select_on_focus=True)
@@ -67,17 +68,11 @@ class PreviewScreen(Screen[None]):
         self.run_worker(self._load(), group="load")
 
     async def _load(self) -> None:
-        text = await asyncio.to_thread(lambda: Text.of(document_prompt(self._document)))
+        document = self._document
+        text = await asyncio.to_thread(lambda: Text.of(document_prompt(document)))
         self._view.show(text)
-        if self._place:
-            self.show_place(self._place)
-
-    def show_place(self, place: str) -> None:
-        """Go to a mark, or to where these words stand."""
-        if (offset := self._mark(place)) is not None:
-            self._view.go_to(offset)
-        elif not self._view.search(place, 0):
-            self.notify(_("This is not in the text."), severity="warning")
+        if self._offset is not None:
+            self._view.point(await asyncio.to_thread(offset_in_prompt, document, self._offset))
 
     def _mark(self, place: str) -> int | None:
         text = self._view.text.text
@@ -179,17 +174,9 @@ class PreviewScreen(Screen[None]):
         return True
 
     def _line(self, number: int) -> int | None:
-        """Where a line of the document starts; marks and tags are no lines of it."""
-        text, at = self._view.text.text, self._view.text.text.find("\n") + 1
-        line = 1
-        while line < number:
-            end = text.find("\n", at) + 1
-            if not end or end == len(text):
-                return None
-            is_mark = _LAST_MARK.fullmatch(text[at : end - 1])
-            line += not is_mark
-            at = end
-        return at
+        """Where a line of the document stands."""
+        offset = line_offset(self._document, number - self._document.first_line + 1)
+        return None if offset is None else offset_in_prompt(self._document, offset)
 
     def _find(self, needle: str, start: int, backwards: bool = False) -> None:
         self._view.search(needle, start, backwards)

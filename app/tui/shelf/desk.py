@@ -1,7 +1,8 @@
 """The documents of the conversation in the app: attached, read, counted, warmed, let go."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from app.tui.composer.offers import Offers, mentions
 from app.tui.shelf.context import Context
 from app.tui.shelf.reading import Reading
 from app.tui.shelf.rows import Row
+from app.tui.shelf.trail import Trail
+from engine_bridge.chat.events import Event
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ class Desk:
         self._readings: list[Reading] = []
         self._offers = Offers()
         self.context = Context(chat, self.changed)
+        self.trail = Trail(chat, self)
         self._timer: Timer | None = None
         self._watchers: list[Callable[[], None]] = []
 
@@ -196,11 +200,22 @@ class Desk:
         for watcher in self._watchers:
             watcher()
 
-    async def open(self, document: Document, place: str = "") -> None:
-        """Read a document, from a mark or a quotation on."""
+    async def open(self, document: Document, offset: int | None = None) -> None:
+        """Read a document, from an offset of its text on."""
         from app.tui.screens.preview import PreviewScreen
 
-        await self._chat.app.push_screen(PreviewScreen(document, self._chat.app.glyphs, place))
+        await self._chat.app.push_screen(PreviewScreen(document, self._chat.app.glyphs, offset))
+
+    async def asking(self, events: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
+        """The events of an answer, while which nothing else is asked of the engine."""
+        self.context.hold()
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    self.context.take(event)
+                    yield event
+        finally:
+            self.context.release()
 
 
 def _folder(source: str) -> "FolderPreview | None":

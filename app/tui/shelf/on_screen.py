@@ -19,6 +19,7 @@ from app.tui.shelf.desk import Desk
 from app.tui.shelf.reading import Reading
 from app.tui.shelf.rows import Row
 from app.tui.shelf.shelf import Shelf
+from app.tui.transcript.view import Transcript
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
@@ -37,10 +38,12 @@ class DocumentScreen(Screen[None]):
         Binding("ctrl+o", "attach", "Attach", id="documents.attach"),
         Binding("f4", "shelf", "Shelf", show=False, id="documents.shelf"),
         Binding("ctrl+g", "edit", "Editor", show=False, id="documents.edit"),
+        Binding("ctrl+s", "next_source", "Next source", show=False, id="documents.source"),
     ]
 
     app: "LingChat"
     composer: Composer
+    transcript: Transcript
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
@@ -103,6 +106,14 @@ class DocumentScreen(Screen[None]):
         else:
             composer.put(after)
         composer.focus()
+
+    async def action_next_source(self) -> None:
+        """Open the next place that the last reply cites or quotes."""
+        await self.desk.trail.next(self.transcript.last_reply)
+
+    async def action_cite(self, text: str) -> None:
+        """Open the place that this citation names."""
+        await self.desk.trail.open(text)
 
     @on(TokenArea.TokenOpened)
     async def _open_token(self, event: TokenArea.TokenOpened) -> None:

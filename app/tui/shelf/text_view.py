@@ -14,6 +14,9 @@ from app.tui.palette import derive
 from app.tui.shelf.pieces import Folded, Found, Pieces, Text
 from app.tui.transcript.stack import Look
 
+POINTED = 60
+"""Characters that are shown as found at a place that was asked for."""
+
 
 class TextView(ScrollView, can_focus=True):
     """Shows a `Text`, line by line."""
@@ -68,6 +71,15 @@ class TextView(ScrollView, can_focus=True):
         self._settle()
         self.scroll_to(y=max(0, row - above), animate=False, force=True, immediate=True)
         self._settle()
+
+    def point(self, offset: int) -> None:
+        """Go to this place and show the words there as found."""
+        text = self.text.text
+        end = text.find("\n", offset)
+        words = self.text.folded[offset : min(end if end >= 0 else len(text), offset + POINTED)]
+        self._pieces.found = Found(words, offset)
+        self._look = Look(self._look.width, self._look.palette, self._glyphs)  # paint all again
+        self.go_to(offset)
 
     def search(self, needle: str, start: int, backwards: bool = False) -> bool:
         """Go to the next match from `start` on, around the end if need be; False without one."""

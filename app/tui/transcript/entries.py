@@ -152,6 +152,8 @@ class Reply(Entry):
         self.timings: Timings | None = None
         self.reason = self.cure = ""
         self.is_bad = False
+        self._notes: tuple[tuple[str, bool], ...] = ()
+        """What is to be known of its text, and whether that is a fault."""
         self.blocks = [self._tail]
         self._solid = self._taken = 0
         """How many of `blocks`, and of the answer's settled ones among them, stay as they are."""
@@ -236,6 +238,12 @@ class Reply(Entry):
         self.activity, self.is_done = "", True
         self._tail.invalidate()
         self._rebuild()
+
+    def set_notes(self, notes: Sequence[tuple[str, bool]]) -> None:
+        """Say something of the text below it; with True, that it is at fault."""
+        self._notes = tuple(notes)
+        self._tail.invalidate()
+        self._changed = min(self._changed, self._solid)
 
     def toggle_thinking(self) -> None:
         """Open or fold the thinking."""
@@ -329,6 +337,12 @@ class Reply(Entry):
             lines += [Line([]), *wrap(runs, room, lead, lead)]
         if self.reason:
             lines += [Line([]), *_note(self.reason, self.cure, self.is_bad, look)]
+        lines += [Line([])] if self._notes else []
+        for text, is_bad in self._notes:
+            sign = f"{look.glyphs.warn} " if is_bad else ""
+            style = look.palette.caution if is_bad else look.palette.muted
+            runs = [(f"{sign}{plain(text)}", style)]
+            lines += wrap(runs, room, lead, [(" " * (MARGIN + len(sign)), style)], MARGIN)
         figures = reply_line(self.timings, look.glyphs.dot) if self.timings else ""
         which = version_text(self.version, look)
         if figures := f" {look.glyphs.dot} ".join(filter(None, (which, figures))):

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 PROSE = 100
 """Prose is wrapped at so many cells even where there is more room: longer rows are hard to read."""
 _URL = re.compile(r"https?://[^\s<>\"'`)\]}，。；、）】]+")
+_LINK = re.compile(
+    _URL.pattern
+    + r"|[\[【［][^\[\]【】［］\n]{0,200}?\b(?:pp?|ll?|pages?|lines?|slides?|sheets?)\.?\s?\d+"
+    r"[^\[\]【】［］\n]{0,80}[\]】］]",
+    re.IGNORECASE,
+)
+"""An address, or a place in a document as in [lease.pdf p.4]."""
 _TASK = re.compile(r"\[([ xX])\] ")
 _SAFE_LINK = re.compile(r"(https?://|mailto:)[\x21-\x7e]+", re.IGNORECASE)
 
@@ -266,9 +273,14 @@ class Painter:
     def _bare_links(self, text: str, style: Style) -> list[Run]:
         runs: list[Run] = []
         at = 0
-        for url in _URL.finditer(text):
+        for url in _LINK.finditer(text):
             address = url.group().rstrip(".,:;!?")
             runs.append((text[at : url.start()], style))
+            if address[0] in "[【［":
+                cite = Style.from_meta({"@click": ("screen.cite", (address,))})
+                runs.append((address, self.palette.link + cite))
+                at = url.start() + len(address)
+                continue
             link = Style(link=address) if _SAFE_LINK.fullmatch(address) else Style()
             runs.append((address, self.palette.link + link))
             at = url.start() + len(address)
