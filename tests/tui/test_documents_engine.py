@@ -97,9 +97,7 @@ async def take_lines(pilot: Pilot[None], app: LingChat, lines: str) -> None:
 
 async def test_a_citation_opens_its_place_and_an_invented_quote_is_flagged(home: Path) -> None:
     document = lease(120)
-    app = LingChat(
-        HostedEngine(lease=True), EngineSpec(), documents=[document], start=False
-    )
+    app = LingChat(HostedEngine(lease=True), EngineSpec(), documents=[document], start=False)
     async with app.run_test(size=(100, 30)) as pilot:
         reply = Reply()
         reply.feed(

@@ -58,13 +58,13 @@ class Chip(Static, can_focus=True):
 
     def render(self) -> Content:
         row = self.row
-        return Content.assemble(
-            row.sign(self._glyphs),
-            " ",
-            row.title,
-            (f"  {row.size()} ", "$muted"),
-            ("×" if self._glyphs is UNICODE else "x", "$muted"),
-        )
+        cross = "×" if self._glyphs is UNICODE else "x"
+        rest = Content.assemble((f"  {row.size()} {cross}", "$muted"))
+        title = Content(row.title)
+        if self.size.width:  # what has no room is the end of the title
+            room = max(4, self.size.width - rest.cell_length - 2)
+            title = title.truncate(room, ellipsis=True)
+        return Content.assemble(row.sign(self._glyphs), " ", title, rest)
 
     def on_click(self, event: events.Click) -> None:
         if event.x >= self.size.width - CROSS:
@@ -96,7 +96,7 @@ class ReadingChip(Static, can_focus=True):
     def render(self) -> Content:
         title = one_line(self.reading.title)
         return Content.assemble(
-            (f"{self._glyphs.document} ", "$accent"), title, (f"  {self.reading.text}", "$muted")
+            (f"{self._glyphs.document} ", "$accent"), (f"{self.reading.text}  ", "$muted"), title
         )
 
     def action_stop(self) -> None:

@@ -26,9 +26,8 @@ class Rows(Widget):
         """Draw again only where the rows are others than before."""
         shown = self.render()
         if shown != self._shown:
-            was, self._shown = self._shown, shown
-            has_grown = was is not None and was.plain.count("\n") != shown.plain.count("\n")
-            self.refresh(layout=has_grown)
+            self._shown = shown
+            self.refresh(layout=shown.plain.count("\n") + 1 != self.size.height)
 
 
 class Made(Rows):

@@ -68,12 +68,7 @@ class BudgetScreen(ModalScreen["Choice | None"]):
             (_("kept free for the answer"), budget.reserve_tokens),
         ]
         lines = [_figure(title, tokens) for title, tokens in rows if tokens]
-        total = budget.prompt_tokens + budget.reserve_tokens
-        lines.append(_figure(_("together"), total, "bold"))
-        if budget.context_tokens:
-            lines.append(_figure(_("context"), budget.context_tokens, "bold"))
-            lines.append(_figure(_("too many"), budget.over_tokens, "bold $error"))
-        return Content("\n").join(lines)
+        return Content("\n").join([*lines, _figure(_("too many"), budget.over_tokens, "$error")])
 
     def _option(self, choice: Choice) -> Option:
         text = words(choice)
