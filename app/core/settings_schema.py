@@ -111,10 +111,34 @@ class EngineSettings(Section):
     """Switches by id. The engine's own screen shows them with their proofs."""
 
 
+class DocumentSettings(Section):
+    warm: bool = setting(
+        True,
+        "Read ahead",
+        "Documents are read into the engine's cache while you type, so that the answer comes at"
+        " once.",
+        Applies.NOW,
+    )
+    warm_servers: bool = setting(
+        False,
+        "Read ahead on servers",
+        "The same on a server that ling-chat did not start, whose owner may not like it.",
+        Applies.NOW,
+    )
+    rewarm: bool = setting(
+        False,
+        "Read again after a restart",
+        "When the engine was restarted, documents are read again at once where they were not kept"
+        " on the disk.",
+        Applies.NOW,
+    )
+
+
 class Settings(Section):
     """The whole file; everything has a default."""
 
     appearance: Appearance = Field(default_factory=Appearance, title="Appearance")
     engine: EngineSettings = Field(default_factory=EngineSettings, title="Engine")
+    documents: DocumentSettings = Field(default_factory=DocumentSettings, title="Documents")
     keys: dict[str, str] = Field(default_factory=dict)
     """Other keys than the usual ones, by the id of what they do."""
