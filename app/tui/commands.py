@@ -24,6 +24,15 @@ def system_commands(app: "LingChat", chat: "ChatScreen") -> Iterator[SystemComma
         yield SystemCommand("Regenerate the last reply", "Ctrl+R", chat.action_regenerate)
         yield SystemCommand("Open or fold the thinking", "Ctrl+T", chat.action_thinking)
     yield SystemCommand("New chat", "Ctrl+N: documents stay", chat.action_new_chat)
+    yield SystemCommand("Attach", "Ctrl+O: a file, a folder or a web page", chat.action_attach)
+    yield SystemCommand("Attach from earlier sessions", "Kept documents", chat.desk.add_kept)
+    yield SystemCommand("Shelf", "F4: the documents of this conversation", chat.action_shelf)
+    if app.conversation.documents:
+        yield SystemCommand(
+            "Next source", "Ctrl+S: opens what the reply cites", chat.action_next_source
+        )
+        yield SystemCommand("Warm the documents", "After a restart", chat.desk.context.warm_again)
+    yield SystemCommand("Write in your editor", "Ctrl+G", chat.action_edit)
     yield from _switches(app)
     yield SystemCommand("Engine", "F2: state, phases, proofs, log", app.action_engine)
     yield from _engine(app)

@@ -69,3 +69,10 @@ class ShelfScreen(ModalScreen[None]):
     def _shift(self, event: Shelf.Shifted) -> None:
         if not self._desk.shift(event.document, event.step):
             self.notify(_("The engine has read it in this order already."))
+
+    @on(Shelf.Asked)
+    def _do_for_shelf(self, event: Shelf.Asked) -> None:
+        if event.what == "add":
+            self._desk.add_kept()
+        else:
+            self._desk.context.warm_again()

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+
+from textual.worker import WorkType
 
 from app.core.documents import Document
 from app.core.i18n import shown
@@ -68,9 +70,19 @@ class Context:
         """The conversation is another: count it again, and warm what is new."""
         if self.warmer is None:
             return
+        settings = self._chat.app.settings.documents
+        self.warmer.enabled, self.warmer.rewarm = settings.warm, settings.rewarm
+        self.warmer.attached = settings.warm_servers
         self._chat.app.conversation.counter = self.counter
         self.warmer.poke()
-        self._chat.run_worker(self._count(), group="count-context", exclusive=True)
+        self._chat.run_worker(
+            cast(WorkType[None], self._count), group="count-context", exclusive=True
+        )
+
+    def warm_again(self) -> None:
+        """Read again what a restart of the engine lost."""
+        if self.warmer is not None:
+            self.warmer.warm_now()
 
     def status_changed(self) -> None:
         """The engine may be another one, or be ready now."""
@@ -79,6 +91,10 @@ class Context:
         if now != self._was and status.state is EngineState.READY:
             self.changed()
         self._was = now
+
+    def _recount(self) -> None:
+        work = cast(WorkType[None], self._count)
+        self._chat.run_worker(work, group="count-context", exclusive=True)
 
     async def _count(self) -> None:
         """Count the documents one by one, then the whole prompt, as the engine counts."""
@@ -125,7 +141,9 @@ class Context:
         """The answer is over."""
         if self.warmer is not None:
             self.warmer.release()
-            self._chat.run_worker(self._count(), group="count-context", exclusive=True)
+            self._chat.run_worker(
+                cast(WorkType[None], self._count), group="count-context", exclusive=True
+            )
 
     # What does not fit
 

@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.timer import Timer
+from textual.worker import WorkType
 
 from app.core.documents import Document, extract, is_address
 from app.core.i18n import _, shown
@@ -62,7 +63,7 @@ class Desk:
         if len(source) > 1 and source[0] == source[-1] and source[0] in "'\"":
             source = source[1:-1]
         if not source:
-            self._chat.run_worker(self._ask(), group="attach")
+            self._chat.run_worker(cast(WorkType[None], self._ask), group="attach")
             return
         reading = Reading(source, self.changed)
         self._readings.append(reading)
@@ -134,6 +135,22 @@ class Desk:
             if await asyncio.to_thread(_is_file, path):
                 self.attach(path)
         self.changed()
+
+    def add_kept(self) -> None:
+        """Ask for a document of an earlier session and attach it."""
+        self._chat.run_worker(cast(WorkType[None], self._add_kept), group="attach")
+
+    async def _add_kept(self) -> None:
+        from app.tui.screens.kept import KeptScreen
+
+        store = self.context.store
+        if store is None:
+            self._chat.notify(_("No documents are kept here."), severity="warning")
+            return
+        attached = {document.sha256 for document in self._conversation.documents}
+        sha256 = await self._chat.app.push_screen_wait(KeptScreen(store, attached))
+        if sha256 and (document := await asyncio.to_thread(store.get, sha256)):
+            self.add(document)
 
     def stop_reading(self) -> bool:
         """Give up what is being read, the last first; False where nothing is."""

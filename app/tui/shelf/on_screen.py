@@ -144,5 +144,9 @@ class DocumentScreen(Screen[None]):
         if not self.desk.shift(event.document, event.step):
             self.notify(_("The engine has read it in this order already."))
 
-
-__all__ = ["DocumentScreen"]
+    @on(Shelf.Asked)
+    def _do_for_shelf(self, event: Shelf.Asked) -> None:
+        if event.what == "add":
+            self.desk.add_kept()
+        else:
+            self.desk.context.warm_again()

@@ -35,4 +35,4 @@ class Reading:
     @property
     def text(self) -> str:
         """How far it is, in words."""
-        return progress_text(self.title, self.progress)
+        return progress_text(self.progress)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from app.core.documents import Document, Progress
-from app.core.figures import short_count
+from app.core.figures import clock, short_count
 from app.core.i18n import _, ngettext
 from app.tui.glyphs import Glyphs
 from app.tui.plain import one_line
@@ -59,11 +59,14 @@ class Row:
     def state(self) -> str:
         """The state in words, with how far a warm-up is."""
         if self.warm == "warming":
-            return _("warming {share:.0%}").format(share=self.share)
+            text = _("warming {share:.0%}").format(share=self.share)
+            if self.eta_s is None:
+                return text
+            return f"{text}, {_('{time} left').format(time=clock(self.eta_s))}"
         return _("warm") if self.warm == "warm" else _("cold")
 
 
-def progress_text(title: str, progress: Progress | None) -> str:
+def progress_text(progress: Progress | None) -> str:
     """How far the reading of a document is: reading 12 of 48 pages."""
     if progress is None:
         return _("reading")

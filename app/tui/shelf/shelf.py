@@ -10,7 +10,6 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from app.core.documents import Document
-from app.core.i18n import _
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.gauges import spread
 from app.tui.plain import one_line
@@ -23,6 +22,8 @@ class Shelf(OptionList):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("delete,backspace,x", "drop", "Remove", id="shelf.drop"),
+        Binding("plus,a", "add", "From earlier", id="shelf.add"),
+        Binding("w", "warm", "Warm again", show=False, id="shelf.warm"),
         Binding("shift+up,K", "shift(-1)", "Move up", show=False, id="shelf.up"),
         Binding("shift+down,J", "shift(1)", "Move down", show=False, id="shelf.down"),
     ]
@@ -40,6 +41,14 @@ class Shelf(OptionList):
         def __init__(self, document: Document) -> None:
             super().__init__()
             self.document = document
+
+    class Asked(Message):
+        """The user wants a document of an earlier session (`what` is "add"), or what a restart of
+        the engine lost to be read again ("warm")."""
+
+        def __init__(self, what: str) -> None:
+            super().__init__()
+            self.what = what
 
     class Shifted(Message):
         """The user wants this document `step` places further down."""
@@ -122,7 +131,10 @@ class Shelf(OptionList):
         if document := self._chosen:
             self.post_message(self.Shifted(document, step))
 
-    @property
-    def hint(self) -> str:
-        """What can be done here."""
-        return _("Enter reads, Delete removes")
+    def action_add(self) -> None:
+        """Take a document of an earlier session."""
+        self.post_message(self.Asked("add"))
+
+    def action_warm(self) -> None:
+        """Read again what a restart of the engine lost."""
+        self.post_message(self.Asked("warm"))
