@@ -26,6 +26,7 @@ from app.tui.panel.live import Live
 from app.tui.panel.words import can_switch
 from app.tui.plain import one_line
 from app.tui.screens.chat import ChatScreen
+from app.tui.sessions import Sessions
 from app.tui.theme_watch import ThemeWatch
 from engine_bridge.contract import EngineSpec, EngineState, EngineStatus, Optimisation, Verdict
 from engine_bridge.engine import Engine
@@ -57,6 +58,7 @@ class LingChat(App[None]):
             "f6", "apply_remedy", "Apply the cure", show=False, priority=True, id="app.apply_remedy"
         ),
         Binding("f8", "settings", "Settings", show=False, id="app.settings"),
+        Binding("f9", "sessions", "Sessions", show=False, priority=True, id="app.sessions"),
         Binding("ctrl+p", "command_palette", "Commands", priority=True, id="app.commands"),
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True, id="app.quit"),
         Binding(
@@ -106,7 +108,12 @@ class LingChat(App[None]):
         self.stylesheet.set_variables(self.get_css_variables())
         self.set_class(self.current_theme.dark, "-dark-mode", update=False)
         self.set_class(not self.current_theme.dark, "-light-mode", update=False)
+        self.sessions = Sessions(self)
         self._chat = ChatScreen(self.live, self.glyphs)
+
+    @property
+    def chat(self) -> ChatScreen:
+        return self._chat
 
     def get_default_screen(self) -> Screen[None]:
         return self._chat
@@ -358,7 +365,15 @@ class LingChat(App[None]):
         """Leave. The engine goes with its last user unless it is kept."""
         self.exit()
 
+    def action_sessions(self) -> None:
+        """Show the sessions."""
+        from app.tui.screens.sessions import SessionsScreen
+
+        if len(self.screen_stack) == 1:
+            self.push_screen(SessionsScreen())
+
     async def on_unmount(self) -> None:
+        await self.sessions.close()
         await self.engine.close()
 
 

@@ -1,13 +1,14 @@
 """Carries messages to the engine one after the other, and replies back to the transcript."""
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
-from textual.worker import Worker
+from textual.worker import Worker, WorkerError
 
 from app.core import figures
 from app.core.budget import TooLongError
@@ -203,15 +204,15 @@ class Talk:
     def _is_asked(entry: Entry) -> bool:
         return isinstance(entry, UserEntry) and not entry.waits
 
-    def clear(self) -> None:
-        """Begin anew."""
+    async def leave(self) -> None:
+        """Stop what runs and forget what waits, before the conversation becomes another one."""
         self._queue.clear()
-        if self._worker is not None:
-            self._worker.cancel()
+        worker, self._worker = self._worker, None
+        if worker is not None and self.is_running:
+            worker.cancel()
+            with contextlib.suppress(WorkerError):
+                await worker.wait()
         self._reply = self._stopping = self.editing = self.thinking = None
-        self._app.conversation.clear()
-        self._screen.transcript.clear()
-        self._tell()
 
     def tick(self) -> None:
         """Time went by: a running thought's clock moves."""
@@ -234,6 +235,7 @@ class Talk:
         transcript = self._screen.transcript
         transcript.insert(transcript.entries.index(after) + 1, reply)
         self._app.live.begin()
+        self._app.sessions.keep()
         self._worker = self._screen.run_worker(
             self._run(reply, after, ask), group="reply", exit_on_error=True
         )

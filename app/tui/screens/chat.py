@@ -251,11 +251,16 @@ class ChatScreen(DocumentScreen):
         if text:
             await self.app.copy(text)
 
-    def action_new_chat(self) -> None:
-        """Forget the conversation and begin another; documents stay."""
-        self.talk.clear()
-        self._show_middle()
+    async def action_new_chat(self) -> None:
+        """Begin another conversation with the same documents; this one is kept."""
+        await self.app.sessions.new()
         self.composer.focus()
+
+    async def show_conversation(self) -> None:
+        """The conversation is another one."""
+        self.talk.show()
+        self._show_middle()
+        await self.show_documents()
 
     def action_thinking(self) -> None:
         """Open or fold the thinking of the last reply."""

@@ -1,0 +1,123 @@
+"""Keeps the conversation in the store of sessions, and opens others from there."""
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.core.conversation import Conversation
+from app.core.i18n import _
+from app.tui.plain import one_line
+from engine_bridge.errors import BridgeError
+
+if TYPE_CHECKING:
+    from app.core.documents import Document
+    from app.core.sessions.session import Session
+    from app.core.sessions.store import SessionStore
+    from app.tui.app import LingChat
+
+
+class Sessions:
+    """The user's store, opened when it is first needed, and the session that is written to it."""
+
+    def __init__(self, app: "LingChat") -> None:
+        self._app = app
+        self._store: SessionStore | None = None
+        self._opening = asyncio.Lock()
+        self.session: Session | None = None
+
+    async def store(self) -> "SessionStore | None":
+        """The store; None where it cannot be opened, which is told."""
+        from app.core.sessions.store import SessionStore
+
+        async with self._opening:
+            if self._store is None:
+                try:
+                    self._store = await asyncio.to_thread(SessionStore.open)
+                except BridgeError as error:
+                    self._tell(str(error))
+                    return None
+                self._store.on_problem = self._on_problem
+                if self._store.notice:
+                    self._tell(self._store.notice)
+                await asyncio.to_thread(self._store.purge)
+            return self._store
+
+    def _on_problem(self, problem: BridgeError | None) -> None:
+        text = str(problem) if problem else _("The conversation is saved again.")
+        self._app.call_from_thread(self._tell, text)
+
+    def _tell(self, text: str) -> None:
+        self._app.notify(text, severity="warning", timeout=10, markup=False)
+
+    def keep(self) -> None:
+        """Store the present conversation, as far as it is and as it goes on."""
+        if self.session is None or self.session.conversation is not self._app.conversation:
+            self._app.run_worker(self._keep(), group="sessions")
+
+    async def _keep(self) -> None:
+        store = await self.store()
+        if store is not None and self._app.conversation.watcher is None:
+            self.session = store.begin(self._app.conversation)
+
+    async def new(self) -> None:
+        """Leave the conversation, which is kept, and begin another with the same documents and
+        settings."""
+        old = self._app.conversation
+        await self._leave()
+        fresh = Conversation(
+            documents=list(old.documents),
+            system=old.system,
+            model=old.model,
+            parameters=replace(old.parameters),
+            preset=old.preset,
+        )
+        await self._take(fresh)
+
+    async def resume(self, key: str) -> None:
+        """Open a stored session in place of the present one. Raises BridgeError where that cannot
+        be done."""
+        store = await self.store()
+        if store is None or (self.session is not None and self.session.key == key):
+            return
+        await self._leave()
+        session = await asyncio.to_thread(store.resume, key, _from_shelf)
+        self.session = session
+        await self._take(session.conversation)
+        if session.notice:
+            self._tell(session.notice)
+
+    async def _leave(self) -> None:
+        await self._app.chat.talk.leave()
+        session, self.session = self.session, None
+        if session is not None:
+            try:
+                await asyncio.to_thread(session.close)
+            except BridgeError as error:
+                self._tell(str(error))
+
+    async def _take(self, conversation: Conversation) -> None:
+        self._app.conversation = conversation
+        await self._app.chat.show_conversation()
+
+    async def close(self) -> None:
+        """Write what waits, and close the store."""
+        await self._leave()
+        if self._store is not None:
+            store, self._store = self._store, None
+            try:
+                await asyncio.to_thread(store.close)
+            except BridgeError as error:
+                self._app.exit(message=one_line(str(error)), return_code=1)
+
+
+def _from_shelf(sha256: str) -> "Document | None":
+    from app.core.shelf.store import ShelfStore
+
+    try:
+        shelf = ShelfStore.open()
+    except BridgeError:
+        return None
+    try:
+        return shelf.get(sha256)
+    finally:
+        shelf.close()
