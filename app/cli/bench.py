@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.cli.bench_run import Progress, open_ledger, show, show_rungs, with_engine
+from app.cli.bench_ui import ui
 from app.cli.options import engine_options
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ seed_option = click.option("--seed", type=int, default=1, show_default=True, met
 @click.group()
 def bench() -> None:
     """Measure this machine's engine; every result is kept in a ledger."""
+
+
+bench.add_command(ui)
 
 
 @bench.command()

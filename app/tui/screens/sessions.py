@@ -1,6 +1,7 @@
 """The sessions: found by what was said in them, opened, renamed, deleted and exported."""
 
 import asyncio
+import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -15,10 +16,12 @@ from textual.widgets.option_list import Option
 
 from app.core.i18n import _, ngettext
 from app.tui.plain import one_line
-from engine_bridge.errors import BridgeError
+from engine_bridge import files
+from engine_bridge.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
     from app.core.sessions.records import Hit, SessionInfo
+    from app.core.sessions.store import SessionStore
     from app.core.sessions.words import Snippet
     from app.tui.app import LingChat
 
@@ -28,7 +31,7 @@ MOST = 200
 
 
 class SessionsScreen(Screen[None]):
-    """A list of sessions, the last one first; typing in the box above searches all that was said."""
+    """A list of sessions, the last one first; typing in the box above searches them all."""
 
     CSS_PATH = "sessions.tcss"
     AUTO_FOCUS = "#list"
@@ -259,5 +262,29 @@ def _when(then: float, now: float) -> str:
     return time.strftime(form, time.localtime(then))
 
 
-def _export(store: object, info: object, path: str) -> Path:
-    raise NotImplementedError
+def _export(store: "SessionStore", info: "SessionInfo", path: str) -> Path:
+    """Write a session as the file's ending says; returns where. Raises BridgeError."""
+    from app.core.sessions import exchange, export
+
+    target = Path(path.strip()).expanduser()
+    talk, documents = store.load(info.key), store.documents(info.key)
+    match target.suffix.lower():
+        case ".json":
+            found = exchange.to_json([(info, talk, documents)])
+            text = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+        case ".html" | ".htm":
+            text = export.to_html(info, talk, documents)
+        case ".md" | ".markdown" | ".txt":
+            text = export.to_markdown(info, talk, documents)
+        case _:
+            raise UsageError(
+                _("The file's ending says no form of export."), _("Use .md, .json or .html.")
+            )
+    try:
+        files.replace(target, text)
+    except OSError as error:
+        raise BridgeError(
+            _("{path} cannot be written ({why}).").format(path=target, why=error.strerror or error),
+            _("Check the folder and its permissions."),
+        ) from error
+    return target

@@ -130,8 +130,9 @@ def _emphasis(state: "StateInline", silent: bool) -> bool:
     if marker == "*":
         before = state.src[state.pos - 1 : state.pos] if state.pos else " "
         after = state.src[state.pos + found.length :][:1] or " "
-        opens = opens or (bool(_WIDE.match(before)) and not after.isspace())
-        closes = closes or (bool(_WIDE.match(after)) and not before.isspace())
+        is_wide = bool(_WIDE.match(before) or _WIDE.match(after))
+        opens = opens or (is_wide and not after.isspace())
+        closes = closes or (is_wide and not before.isspace())
     for _ in range(found.length):
         token = state.push("text", "", 0)
         token.content = marker

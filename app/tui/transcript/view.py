@@ -256,12 +256,17 @@ class Transcript(ScrollView, can_focus=True):
         left, grown = self.stack.paint_some(
             self._look, round(self.scroll_y), lambda: time.perf_counter() > until
         )
-        if grown and not self.follows:
+        # What is in view stays as it is, so nothing is drawn or laid out until all is done.
+        height = max(self.size.height, self.stack.height)
+        self.set_reactive(ScrollView.virtual_size, Size(self._width, height))
+        if grown:
             self._shift(grown)
-        if not left and self._idle_timer is not None:
-            self._idle_timer.stop()
-            self._idle_timer = None
-        self._settle()
+        if not left:
+            if self._idle_timer is not None:
+                self._idle_timer.stop()
+                self._idle_timer = None
+            self.set_reactive(ScrollView.virtual_size, Size(self._width, 0))
+            self._settle()
 
     # Events
 

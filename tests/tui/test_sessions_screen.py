@@ -1,0 +1,124 @@
+"""The sessions screen over a real store: find, open, rename, delete, bring back, export."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.core.conversation import Conversation
+from app.core.sessions.store import Incoming, SessionStore
+from app.core.tree import Turn
+from app.tui.app import LingChat
+from app.tui.screens.sessions import SessionsScreen
+from app.tui.transcript.entries import Reply, UserEntry
+from engine_bridge.contract import EngineSpec
+from engine_bridge.host.client import HostedEngine
+
+
+def talk(question: str, answer: str) -> Conversation:
+    return Conversation([Turn("user", question), Turn("assistant", answer, finish_reason="stop")])
+
+
+@pytest.fixture
+def app(host_home: Path) -> LingChat:
+    store = SessionStore.open()
+    store.put(
+        [
+            Incoming(talk("What is in the lease?", "Clause 7 is."), "The lease", 1e9, 1e9),
+            Incoming(talk("天气怎么样？", "今天下雨，明天晴。"), "天气", 2e9, 2e9 - 1),
+        ]
+    )
+    store.close()
+    return LingChat(HostedEngine(lease=True), EngineSpec(), start=False)
+
+
+def rows(screen: SessionsScreen) -> list[str]:
+    options = [screen._list.get_option_at_index(n) for n in range(screen._list.option_count)]
+    return [str(option.prompt) for option in options]
+
+
+async def test_sessions_are_found_by_what_was_said_also_in_chinese_and_opened(
+    app: LingChat,
+) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("f9")
+        await pilot.pause(0.5)
+        screen = app.screen
+        assert isinstance(screen, SessionsScreen)
+        assert [row.split("\n")[0].strip() for row in rows(screen)] == ["天气", "The lease"]
+
+        await pilot.press("slash")
+        screen._search.value = "下雨"
+        await pilot.pause(0.6)
+        assert len(rows(screen)) == 1
+        assert "今天下雨" in rows(screen)[0]
+        await pilot.press("enter")
+        await pilot.pause(0.5)
+        assert app.screen is app.chat
+        entries = app.chat.transcript.entries
+        assert [type(entry) for entry in entries] == [UserEntry, Reply]
+        assert entries[1].text == "今天下雨，明天晴。"
+        assert app.chat.transcript.display
+
+
+async def test_a_session_is_renamed_deleted_brought_back_and_exported(
+    app: LingChat, tmp_path: Path
+) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("f9")
+        await pilot.pause(0.5)
+        screen = app.screen
+        assert isinstance(screen, SessionsScreen)
+        await pilot.press("down", "r")
+        assert screen._asked.value == "The lease"
+        screen._asked.value = "Our lease"
+        await pilot.press("enter")
+        await pilot.pause(0.3)
+        assert "Our lease" in rows(screen)[1]
+
+        for suffix in ("md", "json", "html"):
+            await pilot.press("x")
+            screen._asked.value = str(tmp_path / f"out.{suffix}")
+            await pilot.press("enter")
+            await pilot.pause(0.3)
+        assert "Clause 7 is." in (tmp_path / "out.md").read_text()
+        assert "Clause 7 is." in (tmp_path / "out.html").read_text()
+        stored = json.loads((tmp_path / "out.json").read_text())["sessions"][0]
+        assert stored["title"] == "Our lease"
+
+        await pilot.press("d")
+        await pilot.pause(0.3)
+        assert len(rows(screen)) == 1
+        await pilot.press("u")
+        await pilot.pause(0.3)
+        assert "Our lease" in rows(screen)[1]
+
+
+async def test_what_is_said_is_stored_and_a_new_chat_is_another_session(
+    host_home: Path, spec: EngineSpec
+) -> None:
+    app = LingChat(HostedEngine(lease=True), spec)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press(*"Say hi", "enter")
+        for _ in range(600):
+            await pilot.pause(0.05)
+            reply = app.chat.transcript.last_reply
+            if reply is not None and reply.is_done:
+                break
+        assert reply is not None
+        await pilot.press("ctrl+n")
+        await pilot.pause(0.3)
+        assert app.chat.transcript.entries == []
+        assert app.conversation.turns == []
+        await pilot.press("f9")
+        await pilot.pause(0.5)
+        assert isinstance(app.screen, SessionsScreen)
+        assert "Say hi" in rows(app.screen)[0]
+        await pilot.press("enter")
+        await pilot.pause(0.5)
+        again = app.chat.transcript.last_reply
+        assert again is not None
+        assert again.text == reply.text
+    store = SessionStore.open()
+    assert store.count() == 1
+    store.close()
