@@ -5,7 +5,7 @@ import contextlib
 import signal
 from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, ClassVar
 
 from textual.app import App, SystemCommand
@@ -83,8 +83,10 @@ class LingChat(App[None]):
         settings: Settings | None = None,
         glyphs: Glyphs | None = None,
         start: bool = True,
+        sources: Iterable[str] = (),
     ) -> None:
-        """`start` False leaves the engine as it is until the user asks for it."""
+        """`start` False leaves the engine as it is until the user asks for it. `sources` are files,
+        folders and addresses that are attached once the app runs."""
         super().__init__()
         self.engine = engine
         self.spec = spec
@@ -100,6 +102,7 @@ class LingChat(App[None]):
         self._switched: dict[str, bool] = {}
         """Switches that were applied and whose outcome is not told yet."""
         self._starts = start
+        self.sources = tuple(sources)
         self._interrupted_at = 0.0
         self.themes = ThemeWatch(self)
         # Without its watchers: the styles are not parsed yet, and parsing them twice takes time.
@@ -375,10 +378,3 @@ class LingChat(App[None]):
     async def on_unmount(self) -> None:
         await self.sessions.close()
         await self.engine.close()
-
-
-def read_documents(paths: Iterable[str | Path]) -> list[Document]:
-    """The documents of the command line. Raises UsageError for one that cannot be read."""
-    from app.core.documents import read_document
-
-    return [read_document(path) for path in paths]

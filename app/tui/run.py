@@ -1,14 +1,23 @@
 """Starts the app from the command line."""
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.core import terminal
 from app.core.settings import Settings
 from engine_bridge.contract import EngineSpec
 from engine_bridge.engine import Engine
+
+if TYPE_CHECKING:
+    from app.core.documents import Document
+
+HEAD_BYTES = 4096
+"""What of a file tells its format."""
 
 
 def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> int:
@@ -17,18 +26,41 @@ def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> int:
     Raises UsageError for a file that cannot be read.
     """
     suit_terminal(settings)
-    from app.tui.app import LingChat, read_documents
+    from app.tui.app import LingChat
     from app.tui.driver import Driver
 
-    documents = read_documents(files)
+    documents, sources = read_at_once(files)
     # Textual draws on standard error. A sign that its encoding lacks must not end the app.
     if isinstance(sys.__stderr__, TextIOWrapper):
         sys.__stderr__.reconfigure(errors="replace")
-    app = LingChat(handle(spec), spec, documents=documents, settings=settings)
+    app = LingChat(handle(spec), spec, documents=documents, settings=settings, sources=sources)
     if issubclass(Driver, app.driver_class):  # else TEXTUAL_DRIVER names another
         app.driver_class = Driver
     app.run()
     return app.return_code or 0
+
+
+def read_at_once(files: Sequence[str]) -> tuple[list["Document"], list[str]]:
+    """The documents that need only be decoded, and the names of those that take longer: they are
+    read when the app runs. Raises UsageError for one that cannot be read."""
+    if not files:
+        return [], []
+    from app.core.documents import is_address, read_document
+    from app.core.documents.names import needs_worker
+
+    documents: list[Document] = []
+    later: list[str] = []
+    for name in files:
+        path = Path(name).expanduser()
+        is_long = is_address(name) or path.is_dir()
+        if not is_long and path.is_file():
+            with contextlib.suppress(OSError), path.open("rb") as file:
+                is_long = needs_worker(file.read(HEAD_BYTES), name)
+        if is_long:
+            later.append(name)
+        else:
+            documents.append(read_document(path))
+    return documents, later
 
 
 def suit_terminal(settings: Settings) -> None:

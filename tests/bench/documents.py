@@ -1,235 +1,181 @@
-"""Reading documents: against the bare library on the same file, and how time grows with size.
+"""How long documents feel in the app: pastes, the preview, completion; no engine is needed.
 
-Run by hand: `python tests/bench/documents.py`. Ratios are of times in one run, best of three.
+    python tests/bench/documents.py
+
+First, in a real pseudo-terminal: the time from the first byte of a paste to its token on the
+screen, and the app's CPU seconds, with our driver and with Textual's own. Then, in this process:
+for how long each step holds the UI loop at most, in milliseconds of its thread's CPU time, so that
+other programs do not count. Run it on an idle machine.
 """
 
 import asyncio
-import random
+import os
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+import pexpect
+import psutil
 
-from app.core.citations import check_answer
-from app.core.documents import Document, document_from_bytes, extract, read_document
-from app.core.documents.reader import Reader
-from app.core.prompt import documents_prompt
-from app.core.quotes import _searchable
-
-WORDS = [
-    "lease",
-    "house",
-    "tenant",
-    "signed",
-    "rent",
-    "clause",
-    "month",
-    "garden",
-    "roof",
-    "stairs",
-    "water",
-    "letter",
-]
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+SLOW = 1_000_000
+"""Characters beyond which Textual's own driver is not waited for."""
+LINE = "The tenant pays 租金 on the first day of each month, and keeps the place in order. "
+FILES = 50_000
+APP = """
+import sys
+from app.core.settings import Settings
+from app.tui.app import LingChat
+from app.tui.driver import Driver
+from engine_bridge.contract import EngineSpec
+from engine_bridge.host.client import HostedEngine
+app = LingChat(HostedEngine(lease=True), EngineSpec(), settings=Settings(), start=False)
+if sys.argv[1] == "ours":
+    app.driver_class = Driver
+app.run()
+"""
 
 
-def best(work: Callable[[], object], times: int = 3) -> float:
-    """Seconds of the fastest of some runs."""
-    spent = []
-    for _ in range(times):
-        began = time.perf_counter()
-        work()
-        spent.append(time.perf_counter() - began)
-    return min(spent)
+def paste(size: int, driver: str) -> tuple[float, float]:
+    """Seconds from the first byte to the token on the screen, and the app's CPU seconds."""
+    text = (LINE + "\r") * (size // (len(LINE) + 1) + 1)
+    data = f"\x1b[200~{text[:size]}\x1b[201~".encode()
+    app = pexpect.spawn(sys.executable, ["-c", APP, driver], dimensions=(36, 120), timeout=120)
+    app.expect(b"sk anything")
+    time.sleep(1.5)  # what is done after the first frame
+    assert app.pid is not None
+    process = psutil.Process(app.pid)
+    before, began = sum(process.cpu_times()[:2]), time.perf_counter()
+    while data:
+        data = data[os.write(app.child_fd, data) :]
+    app.expect(rb"\[pasted: [\d,]+ lines? #1\]")
+    took = time.perf_counter() - began
+    cpu = sum(process.cpu_times()[:2]) - before
+    app.send("\x11")
+    app.expect(pexpect.EOF)
+    app.close()
+    return took, cpu
 
 
-def paragraph(chance: random.Random) -> str:
-    return " ".join(chance.choice(WORDS) + str(chance.randrange(99)) for _ in range(60))
+@asynccontextmanager
+async def watched(name: str) -> AsyncIterator[None]:
+    """Print for how long the block held the loop at most, and how long it took."""
+    worst, began = 0.0, time.perf_counter()
+
+    async def beat() -> None:
+        nonlocal worst
+        while True:
+            before = time.thread_time()
+            await asyncio.sleep(0.001)
+            worst = max(worst, time.thread_time() - before)
+
+    heart = asyncio.create_task(beat())
+    await asyncio.sleep(0.005)
+    try:
+        yield
+        await asyncio.sleep(0.005)
+    finally:
+        heart.cancel()
+    took = time.perf_counter() - began
+    print(f"{name:36} {worst * 1000:6.0f} ms at a time {took:8.2f} s in all")
 
 
-def big_files(folder: Path) -> dict[str, Path]:
-    """About 1 MB of text in each format."""
-    import docx
-    import openpyxl
-    import real_files as real
-    from pptx import Presentation
-    from reportlab.pdfgen.canvas import Canvas
-
-    chance = random.Random(7)
-    paragraphs = [paragraph(chance) for _ in range(2_000)]
-    canvas = Canvas(str(folder / "big.pdf"))
-    for start in range(0, len(paragraphs), 5):
-        for row, text in enumerate(paragraphs[start : start + 5]):
-            for part in range(8):
-                canvas.drawString(40, 800 - row * 100 - part * 12, text[part * 60 :][:60])
-        canvas.showPage()
-    canvas.save()
-    letter = docx.Document()
-    for number, text in enumerate(paragraphs):
-        if number % 20 == 0:
-            letter.add_heading(f"Section {number}", 2)
-        letter.add_paragraph(text)
-    letter.save(str(folder / "big.docx"))
-    show = Presentation()
-    for start in range(0, len(paragraphs), 5):
-        slide = show.slides.add_slide(show.slide_layouts[1])
-        slide.placeholders[1].text = "\n".join(paragraphs[start : start + 5])
-    show.save(str(folder / "big.pptx"))
-    book = openpyxl.Workbook()
-    for text in paragraphs:
-        book.active.append(text.split())
-    book.save(folder / "big.xlsx")
-    body = "".join(f"<h2>Part</h2><p>{text}</p>" for text in paragraphs)
-    (folder / "big.html").write_text(f"<html><body>{body}</body></html>")
-    page = f"<html xmlns='http://www.w3.org/1999/xhtml'><body>{body}</body></html>"
-    real.rezip(
-        real.epub(folder / "small.epub"),
-        folder / "big.epub",
-        {"OEBPS/text/c 1.xhtml": page.encode()},
-    )
-    return {
-        kind: folder / f"big.{kind}" for kind in ("pdf", "docx", "pptx", "xlsx", "html", "epub")
-    }
+async def until(condition: Callable[[], object]) -> None:
+    while not condition():
+        await asyncio.sleep(0.01)
 
 
-def bare_pdf(path: Path) -> object:
-    import pypdfium2
+async def steps(folder: Path) -> None:
+    from textual import events
 
-    return [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(path)]
+    from app.core.documents import Document
+    from app.tui.app import LingChat
+    from app.tui.screens.preview import PreviewScreen
+    from engine_bridge.contract import EngineSpec
+    from engine_bridge.host.client import HostedEngine
 
+    page = (LINE * 3 + "\n") * 10
+    text = page * (SIZES[-1] // len(page)) + "\na needle\n"
+    pages = tuple(range(0, len(text) - len(page), len(page)))
+    book = Document("book.pdf", text, "", "0" * 64, len(text), "pdf", pages)
+    app = LingChat(HostedEngine(lease=True), EngineSpec(), start=False)
+    async with app.run_test(size=(120, 36)) as pilot:
+        composer = app._chat.composer
+        await asyncio.sleep(1.5)
 
-def bare_pypdf(path: Path) -> object:
-    import pypdf
+        async def press(*keys: str) -> None:
+            for key in keys:
+                app.post_message(events.Key(key, key if len(key) == 1 else None))
+                await asyncio.sleep(0.02)
 
-    return [page.extract_text() for page in pypdf.PdfReader(path).pages]
-
-
-def bare_docx(path: Path) -> object:
-    import mammoth
-
-    with path.open("rb") as file:
-        return mammoth.convert_to_markdown(file)
-
-
-def bare_python_docx(path: Path) -> object:
-    import docx
-
-    return [paragraph.text for paragraph in docx.Document(str(path)).paragraphs]
-
-
-def bare_pptx(path: Path) -> object:
-    from pptx import Presentation
-
-    slides = Presentation(str(path)).slides
-    return [shape.text_frame.text for slide in slides for shape in slide.shapes]
-
-
-def bare_xlsx(path: Path) -> object:
-    from python_calamine import CalamineWorkbook
-
-    return CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
-
-
-def bare_openpyxl(path: Path) -> object:
-    import openpyxl
-
-    return list(openpyxl.load_workbook(path, read_only=True).active.values)
-
-
-def bare_html(path: Path) -> object:
-    import html_to_markdown
-
-    return html_to_markdown.convert(path.read_text())
-
-
-BARE = {
-    "pdf": [("pypdfium2", bare_pdf), ("pypdf", bare_pypdf)],
-    "docx": [("mammoth", bare_docx), ("python-docx, paragraphs only", bare_python_docx)],
-    "pptx": [("python-pptx", bare_pptx)],
-    "xlsx": [("python-calamine", bare_xlsx), ("openpyxl", bare_openpyxl)],
-    "html": [("html-to-markdown", bare_html)],
-}
-
-
-def against_libraries(folder: Path) -> None:
-    print("format   ours, warm   with start   bare library (ratio ours/bare)")
-    with Reader() as reader:
-        for kind, path in big_files(folder).items():
-            once = best(lambda path=path: read_document(path))
-            warm = best(lambda path=path: read_document(path, reader=reader))
-            others = []
-            for name, bare in BARE.get(kind, []):
-                if name == "pypdf" and not _has("pypdf"):
-                    continue
-                seconds = best(lambda bare=bare, path=path: bare(path))
-                others.append(f"{name} {seconds:.3f} s ({warm / seconds:.2f})")
-            size = len(read_document(path, reader=reader).text) / 1e6
-            print(
-                f"{kind:6} {warm:8.3f} s {once:10.3f} s   {size:.2f} MB text   {'; '.join(others)}"
-            )
+        async with watched("key, nothing attached"):
+            await press(*"hello world")
+        async with watched("10 MB pasted"):
+            composer.post_message(events.Paste(text))
+            await until(lambda: "[pasted:" in composer.text)
+        async with watched("10 MB sent as a document"):
+            await press("enter")
+            await until(lambda: app.conversation.documents)
+            await asyncio.sleep(1.0)
+        screen = PreviewScreen(book, app.glyphs)
+        async with watched("10 MB opened in the preview"):
+            app.push_screen(screen)
+            await until(lambda: screen._view.text.starts)
+            await asyncio.sleep(0.1)
+        async with watched("40 pages down"):
+            await press(*["pagedown"] * 40)
+        async with watched("to the end and back"):
+            await press("end", "home")
+        async with watched("a search that runs to the end"):
+            await press("slash", *"a needle")
+            await asyncio.sleep(0.3)
+        async with watched("a search with 120,000 matches"):
+            await press("enter", "slash", *"the", "enter", "n", "n")
+            await asyncio.sleep(0.3)
+        async with watched("to page 1,000"):
+            await press("g", *"1000", "enter")
+        app.pop_screen()
+        os.chdir(folder)
+        async with watched(f"@ in a repository of {FILES:,} files"):
+            await press("ctrl+u", "@", *"m42f7")
+            await until(lambda: composer.is_offering)
+        async with watched("another letter"):
+            await press("_")
+            await until(lambda: composer.is_offering)
+        await pilot.pause()
 
 
-def _has(module: str) -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec(module) is not None
-
-
-ANSWER = "It says “{true}” and “the landlord keeps a green parrot”. [big.txt l.400] > {true}\n" * 20
-
-
-def curve() -> None:
-    print("\nMB of text   decode+clean   prompt marks   quote index   20 quotes+cites  (ms per MB)")
-    chance = random.Random(11)
-    line = [paragraph(chance) for _ in range(4_000)]
-    for megabytes in (0.5, 1, 2, 5, 10):
-        data = "\n".join(chance.choice(line) for _ in range(int(megabytes * 2_080))).encode()
-        size = len(data) / 1e6
-        document = document_from_bytes(data, "big.txt")
-        answer = ANSWER.format(true=" ".join(document.text[len(data) // 2 :].split()[1:12]))
-
-        def index(document: Document = document) -> None:
-            _searchable.cache_clear()
-            _searchable(document)
-
-        steps = (
-            best(lambda data=data: document_from_bytes(data, "big.txt")),
-            best(lambda document=document: documents_prompt([document])),
-            best(index),
-            best(lambda answer=answer, document=document: check_answer(answer, [document])),
-        )
-        print(f"{size:10.1f}" + "".join(f"{1000 * spent / size:15.2f}" for spent in steps))
+def repository(root: Path) -> Path:
+    for number in range(FILES // 100):
+        folder = root / f"src{number % 20}" / f"module_{number}"
+        folder.mkdir(parents=True)
+        for file in range(100):
+            (folder / f"file_{file}_part.py").touch()
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    return root
 
 
-async def loop_delay(folder: Path) -> None:
-    """How long the event loop is kept waiting at most while 10 MB of text are read beside it."""
-    print("\nlongest wait of the event loop while a document is read beside it")
-    chance = random.Random(5)
-    line = [paragraph(chance) for _ in range(4_000)]
-    for name, encoding in (("10 MB UTF-8", "utf-8"), ("10 MB GB18030", "gb18030")):
-        text = "\n".join(chance.choice(line) + "合同第七条" for _ in range(20_500))
-        (folder / "ten.txt").write_bytes(text.encode(encoding))
-        worst = await _worst(folder / "ten.txt")
-        print(f"{name:14} {1000 * worst:6.1f} ms")
-    for kind in ("pdf", "docx"):
-        print(f"big.{kind:10} {1000 * await _worst(folder / f'big.{kind}'):6.1f} ms")
-
-
-async def _worst(path: Path) -> float:
-    task = asyncio.create_task(extract(path))
-    worst = 0.0
-    while not task.done():
-        began = time.perf_counter()
-        await asyncio.sleep(0.001)
-        worst = max(worst, time.perf_counter() - began - 0.001)
-    await task
-    return worst
+def main() -> None:
+    with tempfile.TemporaryDirectory() as home:
+        for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
+            os.environ[f"XDG_{kind}_HOME"] = f"{home}/{kind.lower()}"
+        print("pasted        ours                     Textual's own driver")
+        for size in SIZES:
+            ours = paste(size, "ours")
+            theirs = paste(size, "textual") if size <= SLOW else None
+            line = f"{size / 1e6:5.2f} MB  {ours[0]:6.2f} s  {ours[1]:6.2f} s CPU"
+            if theirs:
+                line += f"   {theirs[0]:6.2f} s  {theirs[1]:6.2f} s CPU"
+            print(line, flush=True)
+        run: Awaitable[None] = steps(repository(Path(home, "repository")))
+        asyncio.run(asyncio.wait_for(run, 120))
+    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
+        print("the machine was busy: take these figures for upper bounds")
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as name:
-        against_libraries(Path(name))
-        curve()
-        asyncio.run(loop_delay(Path(name)))
+    main()

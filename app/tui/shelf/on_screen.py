@@ -54,6 +54,8 @@ class DocumentScreen(Screen[None]):
 
     async def on_mount(self) -> None:
         self.set_timer(START_S, self._start_documents)
+        for source in self.app.sources:
+            self.desk.attach(source)
 
     def _start_documents(self) -> None:
         self.run_worker(self.desk.context.start(), group="warmer")
