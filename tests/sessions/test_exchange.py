@@ -174,7 +174,10 @@ BAD = {
         ' "sessions": [{"turns": [{"id": "1", "role": "root"}]}]}',
         "damaged",
     ),
-    "a bad node": ('[{"mapping": {"a": {"message": {"author": 7}}}}]', "damaged"),
+    "a bad node": (
+        '[{"mapping": {"a": {"message": {"author": 7, "content": {"parts": ["x"]}}}}}]',
+        "damaged",
+    ),
     "a bad child": ('[{"mapping": {"a": {"parent": null, "children": 7}}}]', "damaged"),
     "not a zip": ("PK\x03\x04", "no JSON"),
 }

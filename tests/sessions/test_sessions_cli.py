@@ -1,11 +1,15 @@
 """`ling-chat sessions` and `ask --continue`, as a shell sees them."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
 
 import pytest
 from own_engine import KEY
+
+from app.cli import main
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +20,8 @@ def own_home(home, monkeypatch):
 
 def run(*args: str, stdin: str = "", code: int = 0) -> tuple[str, str]:
     """Standard output and standard error of `ling-chat ARGS`."""
+    if not stdin and args[0] == "sessions":
+        return _run_here(args, code)
     done = subprocess.run(
         [sys.executable, "-m", "app", *args],
         input=stdin.encode() if stdin else None,
@@ -28,6 +34,19 @@ def run(*args: str, stdin: str = "", code: int = 0) -> tuple[str, str]:
     assert "Traceback" not in err
     assert done.returncode == code, err
     return out, err
+
+
+def _run_here(args: tuple[str, ...], code: int) -> tuple[str, str]:
+    """The same without a process of its own, which takes a second."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main.run(list(args))
+    assert ended.value.code == code, err.getvalue()
+    return out.getvalue(), err.getvalue()
 
 
 @pytest.fixture
