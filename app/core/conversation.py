@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
-from app.core import budget, tree
+from app.core import budget, sampling, tree
 from app.core.budget import TooLongError
 from app.core.documents import Document
 from app.core.i18n import _
@@ -25,12 +25,12 @@ from engine_bridge.chat.events import (
     Text,
     Timings,
 )
-from engine_bridge.contract import EngineStatus
-from engine_bridge.engine import Engine
 from engine_bridge.errors import BridgeError, UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from app.core.shelf.counting import Counter
+    from engine_bridge.contract import EngineStatus
+    from engine_bridge.engine import Engine
 
 __all__ = ["Conversation", "Parameters", "Turn", "Watcher"]
 
@@ -146,7 +146,7 @@ class Conversation:
     # Asking
 
     async def ask(
-        self, text: str, engine: Engine, *, thinking: bool | None = None
+        self, text: str, engine: "Engine", *, thinking: bool | None = None
     ) -> AsyncGenerator[Event, None]:
         """Append the question and its answer, and yield the answer's events as it grows.
 
@@ -167,7 +167,7 @@ class Conversation:
             raise
 
     async def edit(
-        self, turn: Turn, text: str, engine: Engine, *, thinking: bool | None = None
+        self, turn: Turn, text: str, engine: "Engine", *, thinking: bool | None = None
     ) -> AsyncGenerator[Event, None]:
         """Ask `turn`, a question, in other words: a new branch beside it. Otherwise as `ask`."""
         question = _question(text, turn.thinking if thinking is None else thinking)
@@ -183,7 +183,7 @@ class Conversation:
             raise
 
     async def regenerate(
-        self, engine: Engine, turn: Turn | None = None
+        self, engine: "Engine", turn: Turn | None = None
     ) -> AsyncGenerator[Event, None]:
         """Answer again, the last question or the one of the answer `turn`; the old answer stays
         as a branch beside the new one, if it said anything. Otherwise as `ask`."""
@@ -202,7 +202,7 @@ class Conversation:
                 self.switch(turn)
             raise
 
-    async def go_on(self, engine: Engine) -> AsyncGenerator[Event, None]:
+    async def go_on(self, engine: "Engine") -> AsyncGenerator[Event, None]:
         """Let the last answer, which was cut, grow on. Otherwise as `ask`.
 
         The server is given the answer as the beginning of its own; one that cannot take that is
@@ -218,7 +218,7 @@ class Conversation:
                 yield event
 
     async def _answer(
-        self, engine: Engine, unfinished: Turn | None = None
+        self, engine: "Engine", unfinished: Turn | None = None
     ) -> AsyncGenerator[Event, None]:
         from app.core.shelf import kept
         from app.core.shelf.counting import Counter
@@ -238,6 +238,8 @@ class Conversation:
             flavour = flavour_of(status)
             model = self.model or status.model_name
             answer.origin = _origin(status, flavour.id, model)
+            best = await asyncio.to_thread(sampling.recommended, model, status.model_path)
+            request = sampling.filled(request, best)
             if unfinished is not None:
                 request = _going_on(request, answer, can=flavour.continues is not None)
             await kept.restore(self, engine)
@@ -309,7 +311,7 @@ def _going_on(request: ChatRequest, answer: Turn, *, can: bool) -> ChatRequest:
 
 
 async def _stream(
-    engine: Engine, status: EngineStatus, request: ChatRequest, model: str
+    engine: "Engine", status: "EngineStatus", request: ChatRequest, model: str
 ) -> AsyncGenerator[Event, None]:
     """What the engine answers; each prefill is forecast, and teaches how long they take here."""
     from engine_bridge.chat.client import stream
@@ -338,11 +340,11 @@ async def _stream(
         await asyncio.to_thread(forecast.finish)
 
 
-def _is_ours(engine: Engine) -> bool:
+def _is_ours(engine: "Engine") -> bool:
     return engine.status.spec is None or engine.status.spec.backend != "attach"
 
 
-def _origin(status: EngineStatus, flavour: str, model: str) -> Origin:
+def _origin(status: "EngineStatus", flavour: str, model: str) -> Origin:
     backend = status.spec.backend if status.spec else ""
     verdicts = {each.id: each.verdict.value for each in status.optimisations}
     return Origin(flavour if backend in ("", "attach") else backend, model, verdicts)

@@ -1,6 +1,7 @@
 """All sessions, in one file. Every method but `begin` reads or writes it, so the app calls them
 on another thread: `await asyncio.to_thread(store.search, "lease")`."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -113,6 +114,8 @@ class SessionStore:
     def find(self, prefix: str) -> SessionInfo:
         """The session whose key begins so, in the trash or not. Raises UsageError where there is
         none, or more than one."""
+        with contextlib.suppress(BridgeError):  # what cannot be written can still be read
+            self.flush()
         prefix = prefix.strip().lower()
         found = self._infos(
             "WHERE substr(key, 1, ?) = ? ORDER BY changed DESC LIMIT 3", (len(prefix), prefix)
@@ -155,7 +158,6 @@ class SessionStore:
         Its `notice` says what could not be read, which documents are no more, and whether
         another window has it open: then what is written here becomes a branch beside.
         """
-        self.flush()
         info = self.find(key)
         loaded = self._load(info.key, shelf)
         notices = loaded.notices
@@ -173,7 +175,6 @@ class SessionStore:
 
     def load(self, key: str, shelf: Shelf | None = None) -> Conversation:
         """A stored session, to look at or to export. Raises UsageError where there is none."""
-        self.flush()
         return self._load(self.find(key).key, shelf).conversation
 
     def documents(self, key: str) -> list[tuple[str, str]]:
@@ -273,6 +274,5 @@ class SessionStore:
             return self._reading.execute(sql, values).fetchall()
 
     def _change(self, sql: str, values: tuple[Any, ...]) -> None:
-        self.flush()
         with self._db.transaction():
             self._db.execute(sql, values)
