@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
 
+from app.tui.keymap import key as _key
 from app.tui.panel.words import can_switch, is_ours, switch_hint
 from app.tui.plain import one_line
 from engine_bridge.contract import EngineState
@@ -23,6 +24,17 @@ def system_commands(app: "LingChat", chat: "ChatScreen") -> Iterator[SystemComma
         yield SystemCommand("Copy the last reply", "Ctrl+Y", chat.action_copy)
         yield SystemCommand("Regenerate the last reply", "Ctrl+R", chat.action_regenerate)
         yield SystemCommand("Open or fold the thinking", "Ctrl+T", chat.action_thinking)
+        yield SystemCommand("Edit the last message", _key("chat.edit_last"), chat.action_edit_last)
+        yield SystemCommand("Branches", _key("chat.branches"), chat.action_branches)
+    yield SystemCommand("Sessions", _key("app.sessions"), app.action_sessions)
+    yield SystemCommand(
+        "This session: system prompt, presets, sampling",
+        _key("chat.parameters"),
+        chat.action_parameters,
+    )
+    yield SystemCommand(
+        "Thinking about the next message: on, off", _key("chat.think_next"), chat.action_think_next
+    )
     yield SystemCommand("New chat", "Ctrl+N: documents stay", chat.action_new_chat)
     yield SystemCommand("Attach", "Ctrl+O: a file, a folder or a web page", chat.action_attach)
     yield SystemCommand("Attach from earlier sessions", "Kept documents", chat.desk.add_kept)

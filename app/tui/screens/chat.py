@@ -48,6 +48,8 @@ class ChatScreen(DocumentScreen):
         Binding("ctrl+r", "regenerate", "Again", id="chat.regenerate"),
         Binding("ctrl+l", "edit_last", "Edit the last message", show=False, id="chat.edit_last"),
         Binding("f12", "think_next", "Think about the next", show=False, id="chat.think_next"),
+        Binding("f10", "parameters", "This session", show=False, id="chat.parameters"),
+        Binding("ctrl+b", "branches", "Branches", show=False, id="chat.branches"),
         Binding("ctrl+n", "new_chat", "New chat", show=False, id="chat.new_chat"),
         Binding("ctrl+t", "thinking", "Thinking", show=False, id="chat.thinking"),
         Binding("f3", "panel", "Panel", show=False, id="chat.panel"),
@@ -215,6 +217,18 @@ class ChatScreen(DocumentScreen):
         turns = [turn for turn in self.app.conversation.turns if turn.role == "user"]
         if turns:
             self._reword(turns[-1])
+
+    def action_parameters(self) -> None:
+        """System prompt, presets and sampling of this session."""
+        from app.tui.screens.parameters import ParametersScreen
+
+        self.app.push_screen(ParametersScreen())
+
+    def action_branches(self) -> None:
+        """The tree of this conversation."""
+        from app.tui.screens.branches import BranchesScreen
+
+        self.app.push_screen(BranchesScreen())
 
     def action_think_next(self) -> None:
         """Whether the next message is thought about: as the session says, yes, no."""
