@@ -48,7 +48,9 @@ def readable(source: str) -> str:
     source = source.strip()
     if len(source) > LONGEST or not _is_whole(source):
         return source
-    marked = _INDEX.sub(lambda found: _MACROS[found[1]], source)
+    # Its own line breaks mean nothing, and models mean no comment by a percent sign.
+    marked = re.sub(r"(?<!\\)%", r"\\%", source.replace("\n", " "))
+    marked = _INDEX.sub(lambda found: _MACROS[found[1]], marked)
     reader, writer = _tools()
     try:
         nodes, _, _ = _walker(reader, marked).get_latex_nodes()

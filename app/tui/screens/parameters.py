@@ -107,7 +107,7 @@ class ParametersScreen(Screen[None]):
 
     def _otherwise(self, name: str) -> str:
         if name == "stop":
-            return _("none; as JSON: [\"\\n\\n\", \"END\"]")
+            return _('none; as JSON: ["\\n\\n", "END"]')
         if name == "thinking":
             return _("as the model has it; on, off")
         best = getattr(self._best, name)
