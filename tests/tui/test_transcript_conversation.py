@@ -8,7 +8,9 @@ import pytest
 from textual.pilot import Pilot
 
 from app.core.conversation import Conversation, Parameters
+from app.core.tree import Turn
 from app.tui.app import LingChat
+from app.tui.screens.parameters import ParametersScreen
 from app.tui.transcript.entries import Reply, UserEntry
 from engine_bridge.contract import EngineSpec, EngineState
 from engine_bridge.host.client import HostedEngine
@@ -102,3 +104,45 @@ async def test_a_block_is_quoted_and_copied_by_key(
         assert chat.composer.text == "> ```sh\n> ls -l\n> cd\n> ```\n\n"
         assert chat.composer.has_focus
         assert app.status.state is EngineState.STOPPED
+
+
+async def test_the_session_is_set_up_and_its_tree_walked(talking: LingChat) -> None:
+    app = talking
+    app._starts = False
+    async with app.run_test(size=(80, 30)) as pilot:
+        await pilot.press("f10")
+        await pilot.pause(0.3)
+        screen = app.screen
+        assert isinstance(screen, ParametersScreen)
+        screen._inputs["temperature"].value = "0.7"
+        screen._inputs["stop"].value = '["END", "\\n\\n"]'
+        screen._inputs["thinking"].value = "off"
+        screen._inputs["top_k"].value = "many"
+        screen._system.load_text("Be brief.")
+        await pilot.pause(0.1)
+        talk = app.conversation
+        assert talk.parameters.temperature == 0.7
+        assert talk.parameters.stop == ("END", "\n\n")
+        assert talk.parameters.thinking is False
+        assert talk.parameters.top_k is None, "what is no number changes nothing"
+        assert talk.system == "Be brief."
+        screen._list.focus()
+        await pilot.press("enter")
+        await pilot.pause(0.2)
+        assert talk.preset
+        assert screen._system.text == talk.system
+        await pilot.press("escape")
+        assert app.screen is app.chat
+
+        one = Turn("user", "one")
+        turns = [one, Turn("assistant", "uno", parent=one.id)]
+        app.conversation.turns[:] = turns
+        app.conversation.others[:] = [Turn("assistant", "eins", parent=one.id)]
+        await app.chat.show_conversation()
+        await pilot.press("ctrl+b")
+        await pilot.pause(0.1)
+        await pilot.press("down", "enter")
+        await pilot.pause(0.1)
+        assert app.screen is app.chat
+        assert last(app).text == "eins"
+        assert last(app).version == (2, 2)

@@ -118,6 +118,7 @@ class ParametersScreen(Screen[None]):
     async def _show_presets(self) -> None:
         found, problems = await asyncio.to_thread(every)
         self._presets = {preset.name: preset for preset in found}
+        at = self._list.highlighted or 0
         self._list.clear_options()
         mark = self.app.glyphs.on
         for preset in found:
@@ -125,6 +126,7 @@ class ParametersScreen(Screen[None]):
             title = Content.assemble((f"{sign} ", "$accent"), one_line(preset.title))
             about = (f"  {one_line(preset.description)}", "$foreground 60%")
             self._list.add_option(Option(Content.assemble(title, about), id=preset.name))
+        self._list.highlighted = min(at, len(found) - 1) if found else None
         for problem in problems:
             self.notify(problem, severity="warning", markup=False)
 
