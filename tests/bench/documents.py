@@ -105,7 +105,7 @@ async def steps(folder: Path) -> None:
     app = LingChat(HostedEngine(lease=True), EngineSpec(), start=False)
     async with app.run_test(size=(120, 36)) as pilot:
         composer = app._chat.composer
-        await asyncio.sleep(1.5)
+        await asyncio.sleep(4)  # all that is done after the start
 
         async def press(*keys: str) -> None:
             for key in keys:
@@ -138,7 +138,7 @@ async def steps(folder: Path) -> None:
             await asyncio.sleep(0.3)
         async with watched("to page 1,000"):
             await press("g", *"1000", "enter")
-        app.pop_screen()
+        await app.pop_screen()
         os.chdir(folder)
         async with watched(f"@ in a repository of {FILES:,} files"):
             await press("ctrl+u", "@", *"m42f7")

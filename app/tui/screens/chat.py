@@ -1,5 +1,6 @@
 """The chat screen: the conversation, the box to type in, and the engine beside them."""
 
+import gc
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 TICK_S = 0.25
 PRELOAD_S = 0.5
+FREEZE_S = 3.0
 WIDE = 100
 """Columns from which the side panel has room."""
 
@@ -109,6 +111,8 @@ class ChatScreen(DocumentScreen):
         self.set_interval(TICK_S, self._tick)
         self.watch(self.app, "status", self._status_changed)
         self.set_timer(PRELOAD_S, self._preload)
+        # What is there by then stays: else the collector looks through it, 70 ms each time.
+        self.set_timer(FREEZE_S, gc.freeze)
         await self.show_documents()
 
     def _preload(self) -> None:

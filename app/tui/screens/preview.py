@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -11,6 +11,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
+from textual.worker import WorkType
 
 from app.core.documents import Document
 from app.core.documents.places import line_offset
@@ -21,9 +22,11 @@ from app.tui.plain import one_line
 from app.tui.shelf.pieces import Text
 from app.tui.shelf.text_view import TextView
 
-_LAST_MARK = re.compile(r"^\[((?:p|l)\.\d+)\]$", re.MULTILINE)
-FIRST = 200_000
-"""Characters within which the mark of a place is looked for: no page is longer."""
+_MARK = re.compile(r"\[((?:p|l)\.\d+)\]$", re.MULTILINE)
+NEAR = 20_000
+"""Characters within which the mark of a line is looked for: there is one every few thousand."""
+COUNT_S = 0.15
+"""Seconds after the last letter until matches are counted."""
 
 
 class PreviewScreen(Screen[None]):
@@ -48,6 +51,7 @@ class PreviewScreen(Screen[None]):
         self._view = TextView(glyphs, id="text")
         self._head = Static(id="head")
         self._input = Input(id="ask", compact=True, select_on_focus=True)
+        self._shown: Content | None = None
         self._asks = ""
         """What the input is for: search or page."""
         self._from = 0
@@ -92,21 +96,22 @@ class PreviewScreen(Screen[None]):
         if place := self._place_in_view():
             facts.append(place)
         note = f"\n{one_line(document.note)}" if document.note else ""
-        self._head.update(
-            Content.assemble(
-                (f"{self._glyphs.document} {one_line(document.title)}", "bold $primary"),
-                (f"  {f' {dot} '.join(facts)}", "$muted"),
-                (note, "$warning"),
-            )
+        head = Content.assemble(
+            (f"{self._glyphs.document} {one_line(document.title)}", "bold $primary"),
+            (f"  {f' {dot} '.join(facts)}", "$muted"),
+            (note, "$warning"),
         )
+        if head != self._shown:
+            # A layout of the whole screen takes longer than all the rest of scrolling.
+            self._head.update(head, layout=self._shown is None)
+            self._shown = head
 
     def _place_in_view(self) -> str:
         """The last mark above what is in view."""
-        end = self._view.offset_in_view + 1
-        text = self._view.text.text
-        near = text[max(0, end - FIRST) : text.find("\n", end) if end < len(text) else end]
-        found = _LAST_MARK.findall(near)
-        return found[-1] if found else ""
+        text, end = self._view.text.text, self._view.offset_in_view + len("\n[p.")
+        at = max(text.rfind("\n[p.", 0, end), text.rfind("\n[l.", max(0, end - NEAR), end))
+        found = _MARK.match(text, at + 1) if at >= 0 else None
+        return found[1] if found else ""
 
     # Searching, going
 
@@ -181,10 +186,11 @@ class PreviewScreen(Screen[None]):
     def _find(self, needle: str, start: int, backwards: bool = False) -> None:
         self._view.search(needle, start, backwards)
         self.query_one("#line").display = bool(needle) or bool(self._asks)
-        self.run_worker(self._count(), group="count", exclusive=True)
+        self.run_worker(cast(WorkType[None], self._count), group="count", exclusive=True)
 
     async def _count(self) -> None:
-        """Say which match this is, and of how many."""
+        """Say which match this is, and of how many, once no more is typed."""
+        await asyncio.sleep(COUNT_S)
         found, folded = self._view.found, self._view.text.folded
         words = ""
         if found.needle and found.at < 0:
