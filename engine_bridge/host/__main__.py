@@ -22,7 +22,7 @@ CANNOT_WRITE = (
 
 
 async def _main() -> None:
-    host = Host()
+    host = Host(int(sys.argv[1]) if len(sys.argv) > 1 else None)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, host.leave)

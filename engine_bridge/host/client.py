@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -235,7 +236,7 @@ def _spawn_host() -> "subprocess.Popen[bytes]":
         raise _cannot_write() from error
     with output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "engine_bridge.host"],
+            [sys.executable, "-m", "engine_bridge.host", str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -22,6 +22,7 @@ from engine_bridge.host.supervisor import Supervisor
 
 FIRST_CLIENT_S = 15.0
 """A host that nobody calls leaves after this."""
+PARENT_POLL_S = 0.5
 BROADCAST_S = 0.1
 """At most one status in this time: a download reports far more often than eyes can follow."""
 LINE_LIMIT = 1_000_000
@@ -32,7 +33,9 @@ log = logging.getLogger(__name__)
 class Host:
     """Serves until nobody needs the engine."""
 
-    def __init__(self) -> None:
+    def __init__(self, starter: int | None = None) -> None:
+        """`starter` is the process that started this one to call it."""
+        self._starter = starter
         self._supervisor = Supervisor(self._changed)
         self._keep = False
         self._key = secrets.token_urlsafe(24)
@@ -50,7 +53,7 @@ class Host:
         self._port = server.sockets[0].getsockname()[1]
         self._write_state()
         announcer = asyncio.create_task(self._announce())
-        nobody = asyncio.get_running_loop().call_later(FIRST_CLIENT_S, self._maybe_leave)
+        nobody = asyncio.create_task(self._wait_for_client())
         try:
             await self._leave.wait()
         finally:
@@ -61,6 +64,13 @@ class Host:
             for writer in list(self._clients):
                 writer.close()
             server.close()
+
+    async def _wait_for_client(self) -> None:
+        """Leave if nobody calls: soon if the one who started us has ended before it could."""
+        until = time.monotonic() + FIRST_CLIENT_S
+        while time.monotonic() < until and os.getppid() == (self._starter or os.getppid()):  # noqa: ASYNC110
+            await asyncio.sleep(PARENT_POLL_S)  # nothing tells of a parent's end
+        self._maybe_leave()
 
     def leave(self) -> None:
         """Stop the engine and end (also what SIGTERM asks for)."""

@@ -321,3 +321,13 @@ async def test_a_damaged_model_fails_with_its_cure(host_home, spec, smol, tmp_pa
         await wait_until_ready(engine)
     assert caught.value.cure
     await engine.close()
+
+
+async def test_a_host_whose_starter_ended_before_it_could_call_leaves_at_once(host_home: Path):
+    spawn = "from engine_bridge.host.client import _spawn_host; print(_spawn_host().pid)"
+    found = subprocess.run(
+        [sys.executable, "-c", spawn], capture_output=True, text=True, check=True
+    )
+    pid = int(found.stdout)
+    wait_for(lambda: not alive(pid), 12.0, "the host to leave")
+    assert statefile.read() is None

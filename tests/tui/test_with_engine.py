@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual import events
 from textual.pilot import Pilot
 
 from app.core.conversation import Conversation, Parameters
 from app.tui.app import LingChat
 from app.tui.panel.switches import SwitchRow
+from app.tui.screens.engine import EngineScreen
 from app.tui.transcript.entries import NoteEntry, Reply, UserEntry
 from engine_bridge.contract import EngineSpec, EngineState, Verdict
 from engine_bridge.host.client import HostedEngine
@@ -270,3 +272,17 @@ async def test_a_switch_of_a_stopped_engine_is_applied_by_f5_and_its_outcome_tol
             "the outcome",
         )
         assert not app.wanted
+
+
+async def test_f2_right_after_esc_opens_the_engine_again(host_home: Path, spec: EngineSpec) -> None:
+    app = LingChat(HostedEngine(lease=True), spec, start=False)
+    async with app.run_test(size=(100, 30)) as pilot:
+        for opening in ("f2", "f1"):
+            await pilot.press(opening)
+            assert len(app.screen_stack) == 2
+            for key in ("escape", "f2"):
+                app.post_message(events.Key(key, None))
+            await pilot.pause(0.2)
+            assert isinstance(app.screen, EngineScreen)
+            await pilot.press("escape")
+            assert app.screen is app.chat

@@ -53,7 +53,7 @@ class EngineScreen(Screen[None]):
     CSS_PATH = "engine.tcss"
     AUTO_FOCUS = "#facts"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f2,q", "back", "Back", id="engine.back"),
+        Binding("escape,f2,q", "back", "Back", priority=True, id="engine.back"),
         Binding("r", "restart", "Restart", id="engine.restart"),
         Binding("s", "stop", "Stop", id="engine.stop"),
         Binding("enter,f5", "start", "Start", id="engine.start"),

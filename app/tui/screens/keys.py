@@ -109,7 +109,7 @@ class KeysScreen(ModalScreen[None]):
 
     CSS_PATH = "keys.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f1,q,enter", "dismiss", _("Back"), id="keys.back"),
+        Binding("escape,f1,q,enter", "dismiss", _("Back"), priority=True, id="keys.back"),
     ]
 
     def __init__(self, engine_first: bool = False) -> None:
