@@ -34,7 +34,7 @@ def chat(
     from engine_bridge.errors import UsageError
 
     for file in files:
-        if not os.path.exists(file) and not file.startswith(("http://", "https://")):
+        if not os.path.exists(file) and not file.lower().startswith(("http://", "https://")):
             raise UsageError(
                 f"There is no command and no file called {file!r}.", "See `ling-chat --help`."
             )

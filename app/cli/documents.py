@@ -81,6 +81,9 @@ def describe_progress(name: str, progress: "Progress") -> str:
             return _("{name}: recognising page {n} of {of}").format(name=name, n=done + 1, of=of)
         case _doing, "files":
             return _("{name}: file {n} of {of}").format(name=name, n=done, of=of)
+        case _doing, "bytes":
+            share = done / of if of else 0.0
+            return _("{name}: {share:.0%}").format(name=name, share=share)
         case _:
             return _("{name}: page {n} of {of}").format(name=name, n=done, of=of)
 

@@ -119,6 +119,14 @@ def test_an_empty_folder_and_one_too_big_are_told(tmp_path, monkeypatch):
     assert len(preview.files) == 3
     assert preview.reasons == {"beyond 3 files": 2}
     assert read_folder(preview).note == "Left out: 2 beyond 3 files."
+    monkeypatch.setattr("app.core.documents.folder.MAX_SEEN", 4)
+    with pytest.raises(UsageError, match="holds more than 4 files"):
+        preview_folder(tmp_path)
+
+
+def test_a_folder_that_its_repository_ignores_may_be_named_all_the_same(project):
+    git(project, "init", "-q")
+    assert [entry.path for entry in preview_folder(project / "build").files] == ["out.txt"]
 
 
 # Addresses

@@ -7,6 +7,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from app.core.documents.decode import decode
@@ -19,6 +20,8 @@ from app.core.documents.reader import Reader
 from engine_bridge.errors import BridgeError, UsageError
 
 MAX_FILES = 2_000
+MAX_SEEN = 50_000
+"""A folder of more files, such as a home, is nobody's document."""
 MAX_FILE = 16 * 1024 * 1024
 MAX_TOTAL = 64 * 1024 * 1024
 _HEAD = 4096
@@ -64,15 +67,21 @@ def preview_folder(root: str | Path) -> FolderPreview:
     """
     root = Path(root).expanduser().resolve()
     named = by_git(root)
+    paths = list(islice(by_walk(root) if named is None else named, MAX_SEEN + 1))
+    if len(paths) > MAX_SEEN:
+        raise UsageError(
+            f"{root} holds more than {MAX_SEEN:,} files.", "Name the folder that matters."
+        )
     taken: list[Entry] = []
     left: list[Entry] = []
     total = 0
-    for path in sorted(by_walk(root) if named is None else named):
+    for path in sorted(paths):
+        if len(taken) >= MAX_FILES:
+            left.append(Entry(path, 0, f"beyond {MAX_FILES:,} files"))
+            continue
         entry = _look(root, path)
         if entry is None:
             continue
-        if not entry.why and len(taken) >= MAX_FILES:
-            entry = Entry(path, entry.size, f"beyond {MAX_FILES:,} files")
         if not entry.why and total + entry.size > MAX_TOTAL:
             entry = Entry(path, entry.size, f"beyond {MAX_TOTAL >> 20} MB in all")
         if entry.why:
@@ -177,7 +186,7 @@ def _is_text(head: bytes) -> bool:
 def by_git(root: Path) -> list[str] | None:
     """What belongs to a repository: tracked files and new ones that are not ignored.
 
-    None where there is no git or no repository.
+    None where there is no git or no repository, or where it ignores the folder that was named.
     """
     git = shutil.which("git")
     if git is None:
@@ -203,7 +212,7 @@ def by_git(root: Path) -> list[str] | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    if done.returncode:
+    if done.returncode or not done.stdout:
         return None
     return sorted({os.fsdecode(name) for name in done.stdout.split(b"\0") if name})
 

@@ -98,6 +98,7 @@ class Reader:
                 stdout=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,  # so that it ends with what it starts
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(_search_path())},
             )
             if self._stopped.is_set():
                 self._kill()
@@ -144,6 +145,12 @@ class Reader:
                 with contextlib.suppress(OSError):
                     pipe.close()
         return code
+
+
+def _search_path() -> list[str]:
+    """Where this package is, which need not be installed, before what the user has set."""
+    own = str(Path(__file__).parents[3])
+    return [own, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
 
 
 class _EndedError(Exception):

@@ -4,7 +4,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from app.core.documents.formats import mail, office, pdf, structured, web_page
+from app.core.documents.formats import docx, mail, office, pdf, structured, web_page
 from app.core.documents.formats.extracted import Extracted
 from app.core.documents.limits import MAX_ENTRIES, MAX_UNPACKED
 from app.core.documents.names import CFB, RTF, ZIP, is_pdf, looks_like_html
@@ -20,7 +20,7 @@ _BY_MIMETYPE: dict[bytes, Reader] = {
     b"application/vnd.oasis.opendocument.presentation": office.read_odp,
 }
 _BY_MAIN_PART: dict[str, Reader] = {
-    "word/document.xml": office.read_docx,
+    "word/document.xml": docx.read_docx,
     "ppt/presentation.xml": office.read_pptx,
     "xl/workbook.xml": office.read_sheets,
     "xl/workbook.bin": office.read_sheets,

@@ -1,4 +1,4 @@
-"""Texts, slides and sheets of the office programs."""
+"""Slides, sheets and texts of the office programs; Word's are in docx.py."""
 
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
@@ -6,26 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.documents.formats.extracted import Extracted, cell, markdown_table
-from app.core.documents.formats.web_page import TOO_DEEP, to_markdown
 from app.core.documents.progress import Progress, Report
-
-
-def read_docx(path: Path, title: str, report: Report) -> Extracted:
-    import mammoth
-
-    found = Extracted("docx")
-    with path.open("rb") as file:
-        html = mammoth.convert_to_html(file, convert_image=_no_image(mammoth)).value
-    markdown, whole = to_markdown(html)
-    found.add(markdown)
-    if not whole:
-        found.notes.append(TOO_DEEP)
-    return found
-
-
-def _no_image(mammoth: Any) -> Any:
-    """Pictures would be read and encoded only to be dropped."""
-    return mammoth.images.img_element(lambda image: {"src": ""})
 
 
 def read_pptx(path: Path, title: str, report: Report) -> Extracted:

@@ -8,6 +8,7 @@ from zipfile import ZipFile
 
 from app.core.documents.decode import decode
 from app.core.documents.formats.extracted import Extracted
+from app.core.documents.formats.xml import parse
 from app.core.documents.progress import Progress, Report
 from engine_bridge.errors import BridgeError, UsageError
 
@@ -77,12 +78,9 @@ def read_epub(path: Path, title: str, report: Report) -> Extracted:
 
 def _reading_order(book: ZipFile) -> list[str]:
     """Names of the chapters, as container.xml and the package file it names tell them."""
-    from lxml import etree
-
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True)
-    container = etree.fromstring(book.read("META-INF/container.xml"), parser)
+    container = parse(book.read("META-INF/container.xml"))
     package = str(container.xpath("string(//@full-path)"))
-    tree = etree.fromstring(book.read(package), parser)
+    tree = parse(book.read(package))
     where = {
         str(item.get("id")): normpath(join(dirname(package), unquote(str(item.get("href")))))
         for item in tree.xpath("//*[local-name()='manifest']/*[local-name()='item']")
