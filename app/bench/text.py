@@ -9,6 +9,22 @@ from app.core.i18n import _
 Row = Sequence[str]
 
 
+def labels() -> tuple[tuple[str, str, float], ...]:
+    """Name of each figure, its label, and what its value is multiplied by."""
+    return (
+        ("tpot_s", _("time per output token (TPOT), ms"), 1000),
+        ("decode_tokens_per_s", _("decode tokens/s"), 1),
+        ("ttft_s", _("time to first token (TTFT), s"), 1),
+        ("e2e_s", _("end-to-end latency, s"), 1),
+        ("e2e_s_per_output_token", _("latency per output token, ms"), 1000),
+        ("prefill_tokens_per_s", _("prefill tokens/s"), 1),
+        ("tokens_per_engine_s", _("decode tokens per {unit} second"), 1),
+        ("prompt_tokens", _("prompt tokens"), 1),
+        ("cached_tokens", _("of them cached"), 1),
+        ("completion_tokens", _("output tokens"), 1),
+    )
+
+
 def synthetic_text(result: dict[str, Any]) -> str:
     """The table of a synthetic run, what it ran on, and its warning."""
     head = _("Synthetic load, {input:,} tokens in, {output:,} out, batch 1, {runs} runs").format(
@@ -57,8 +73,8 @@ def ab_text(result: dict[str, Any]) -> str:
     rows.append(
         (
             _("decode tokens per {unit} second").format(unit=unit),
-            _number(off),
-            _number(on),
+            number(off),
+            number(on),
             f"{result['ratio']:.3f}",
             _span(result["interval"]),
         )
@@ -74,11 +90,11 @@ def ab_text(result: dict[str, Any]) -> str:
         told = details["other_ratios"].get(key)
         if told and details["off"][figure] and details["on"][figure]:
             means = [scale * details[side][figure]["mean"] for side in ("off", "on")]
-            cells = (_number(means[0]), _number(means[1]), f"{told['ratio']:.3f}")
+            cells = (number(means[0]), number(means[1]), f"{told['ratio']:.3f}")
             rows.append((label, *cells, _span(told["interval"])))
     lengths = [details[side]["accept_length"] for side in ("off", "on")]
     if any(lengths):
-        rows.append((_("accept length"), _number(lengths[0]), _number(lengths[1])))
+        rows.append((_("accept length"), number(lengths[0]), number(lengths[1])))
     lines = [result["sentence"], words(result["setup"]), "", *aligned(rows), ""]
     same = _("{same} of {n} answers are the same text.").format(
         same=details["same_answers"], n=details["answers"]
@@ -111,13 +127,13 @@ def ladder_text(rows: Sequence[dict[str, Any]]) -> str:
         table.append(
             (
                 row["name"],
-                _number(row["decode_tokens_per_s"]),
-                _number(row["ratio"]),
-                _number(row["tpot_s"] and 1000 * row["tpot_s"]),
-                _number(row["accept_length"]),
+                number(row["decode_tokens_per_s"]),
+                number(row["ratio"]),
+                number(row["tpot_s"] and 1000 * row["tpot_s"]),
+                number(row["accept_length"]),
                 "–" if accuracy is None else f"{100 * accuracy:.1f}%",
-                _number(published.get("decode_tokens_per_s")),
-                _number(published.get("ratio")),
+                number(published.get("decode_tokens_per_s")),
+                number(published.get("ratio")),
             )
         )
     return "\n".join(aligned(table))
@@ -126,23 +142,12 @@ def ladder_text(rows: Sequence[dict[str, Any]]) -> str:
 def _figures(result: dict[str, Any]) -> list[str]:
     figures = result["figures"]
     rows: list[Row] = [("", _("mean"), "p50", "p95")]
-    for name, label, scale in (
-        ("tpot_s", _("time per output token (TPOT), ms"), 1000),
-        ("decode_tokens_per_s", _("decode tokens/s"), 1),
-        ("ttft_s", _("time to first token (TTFT), s"), 1),
-        ("e2e_s", _("end-to-end latency, s"), 1),
-        ("e2e_s_per_output_token", _("latency per output token, ms"), 1000),
-        ("prefill_tokens_per_s", _("prefill tokens/s"), 1),
-        ("tokens_per_engine_s", _("decode tokens per {unit} second"), 1),
-        ("prompt_tokens", _("prompt tokens"), 1),
-        ("cached_tokens", _("of them cached"), 1),
-        ("completion_tokens", _("output tokens"), 1),
-    ):
+    for name, label, scale in labels():
         if told := figures[name]:
-            cells = [_number(scale * told[each]) for each in ("mean", "p50", "p95")]
+            cells = [number(scale * told[each]) for each in ("mean", "p50", "p95")]
             rows.append((label.format(unit=figures["unit"]), *cells))
     if figures["accept_length"] is not None:
-        rows.append((_("accept length"), _number(figures["accept_length"])))
+        rows.append((_("accept length"), number(figures["accept_length"])))
     if histogram := figures["accept_histogram"]:
         shares = [f"{at}: {rounds}" for at, rounds in enumerate(histogram)]
         rows.append((_("rounds by accepted tokens"), ", ".join(shares)))
@@ -165,7 +170,7 @@ def aligned(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
     if value is None:
         return "–"
     size = abs(value)
@@ -237,6 +242,6 @@ def article_text(rows: Sequence[dict[str, Any]]) -> str:
     table: list[Row] = [("", _("predicted"), _("published"), _("off by"))]
     for row in rows:
         off = f"{100 * row['off_by']:+.1f}%"
-        table.append((row["name"], _number(row["predicted"]), _number(row["published"]), off))
+        table.append((row["name"], number(row["predicted"]), number(row["published"]), off))
     notes = [f"- {row['name']}: {row['why']}" for row in rows]
     return "\n".join([*aligned(table), "", *notes])
