@@ -33,5 +33,13 @@ def equal(found: str | None, answer: str) -> bool:
     return found is not None and _plain(found) == _plain(answer)
 
 
+def equal_by_value(found: str | None, answer: str) -> bool:
+    """Whether a reading has the reference's value: 57.00 is 57 here."""
+    try:
+        return found is not None and float(_plain(found)) == float(_plain(answer))
+    except ValueError:
+        return False
+
+
 def _plain(number: str) -> str:
     return re.sub(r"\.$", "", number.replace(",", "").replace("$", "")).strip()

@@ -20,7 +20,8 @@ from engine_bridge.errors import UsageError
 KIND = "gsm8k"
 EXTRACTION = (
     "strict: the number after ####; flexible: the last number of the answer"
-    " (lm-evaluation-harness's strict-match and flexible-extract)"
+    " (lm-evaluation-harness's strict-match and flexible-extract, compared as written);"
+    " by value: the last number, where 57.00 is 57"
 )
 SPARE = 32
 """Tokens of context left free, so that an engine does not refuse a request that just fits."""
@@ -72,7 +73,8 @@ async def run(
         steps.tell(f"question {problem.index + 1}", _score(done))
         prompt = data.prompt(problem)
         room = await _room(engine, prompt, settings.max_tokens)
-        sample = await measure(engine, _request(prompt, settings, room, problem.index))
+        asked = _request(prompt, settings, room, problem.index)
+        sample = await measure(engine, asked, steps.live(f"question {problem.index + 1}"))
         done[str(problem.index)] = answer = graded(problem, sample)
         ledger.keep(record, str(problem.index), answer)
         steps.did(f"question {problem.index + 1}", _score(done))
@@ -101,7 +103,10 @@ def result_of(
     setup: Setup,
 ) -> dict[str, Any]:
     """Accuracy by both readings with Wilson's 95% interval, lengths, latencies."""
-    answers = [done[str(problem.index)] for problem in problems]
+    answers = [
+        kept | {"value_right": grading.equal_by_value(kept["flexible"], kept["answer"])}
+        for kept in (done[str(problem.index)] for problem in problems)
+    ]
     samples = [Sample.from_dict(answer) for answer in answers]
     return {
         "kind": KIND,
@@ -112,6 +117,7 @@ def result_of(
         "accuracy": {
             "flexible": accuracy(answers, "flexible_right"),
             "strict": accuracy(answers, "strict_right"),
+            "by value": accuracy(answers, "value_right"),
         },
         "cut_short": sum(sample.finish_reason == "length" for sample in samples),
         "figures": figures(samples),

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine_bridge.chat.events import Event, Prefill, Progress
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -37,6 +39,19 @@ class Steps:
             eta = (time.monotonic() - self._began) / fresh * (self._total - self._done)
         if self._watch is not None:
             self._watch(Step(title, self._done, self._total, eta, figure))
+
+    def live(self, title: str) -> Callable[[Event], None]:
+        """A listener for `measure` that tells how the present answer goes."""
+
+        def heard(event: Event) -> None:
+            match event:
+                case Prefill() if event.share is not None:
+                    self.tell(title, f"prefill {event.share:.0%}")
+                case Progress(timings) if timings.decode_tokens_per_s is not None:
+                    made = timings.completion_tokens or 0
+                    self.tell(title, f"{timings.decode_tokens_per_s:.1f} tok/s, {made:,} tokens")
+
+        return heard
 
     def did(self, title: str, figure: str = "") -> None:
         """One more step is done."""

@@ -67,8 +67,8 @@ async def run(
     for number in range(lengths.runs):
         steps.tell(f"run {number + 1} of {lengths.runs}: making a prompt")
         prompt = await prompt_of(engine, lengths.input_tokens, random.SystemRandom())
-        steps.tell(f"run {number + 1} of {lengths.runs}")
-        sample = await measure(engine, _request(prompt, lengths, lengths.output_tokens))
+        asked = _request(prompt, lengths, lengths.output_tokens)
+        sample = await measure(engine, asked, steps.live(f"run {number + 1} of {lengths.runs}"))
         samples.append(sample)
         if ledger and record:
             ledger.keep(record, str(number), sample.as_dict() | {"text": "", "reasoning": ""})

@@ -20,7 +20,7 @@ class Progress:
         from app.cli.line import Line
 
         self._line = Line()
-        self._last = ""
+        self._done = 0
 
     def __enter__(self) -> "Progress":
         return self
@@ -39,9 +39,9 @@ class Progress:
         text = " · ".join(parts)
         if self._line.redraws:
             self._line.draw(text)
-        elif step.figure and text != self._last:
+        elif step.done != self._done:  # in a log, one line a step is enough
             self._line.say(text)
-        self._last = text
+        self._done = step.done
 
 
 def with_engine(

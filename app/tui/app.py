@@ -57,6 +57,7 @@ class LingChat(App[None]):
         Binding(
             "f6", "apply_remedy", "Apply the cure", show=False, priority=True, id="app.apply_remedy"
         ),
+        Binding("f7", "bench", "Benchmarks", show=False, priority=True, id="app.bench"),
         Binding("f8", "settings", "Settings", show=False, id="app.settings"),
         Binding("f9", "sessions", "Sessions", show=False, priority=True, id="app.sessions"),
         Binding("ctrl+p", "command_palette", "Commands", priority=True, id="app.commands"),
@@ -322,7 +323,7 @@ class LingChat(App[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         # Another screen has a way back, and keys of its own.
-        return action not in ("engine", "settings") or len(self.screen_stack) == 1
+        return action not in ("engine", "settings", "bench") or len(self.screen_stack) == 1
 
     def action_engine(self) -> None:
         """Show the engine."""
@@ -330,6 +331,13 @@ class LingChat(App[None]):
 
         if len(self.screen_stack) == 1:
             self.push_screen(EngineScreen())
+
+    def action_bench(self) -> None:
+        """Show the benchmarks."""
+        from app.tui.screens.bench import BenchScreen
+
+        if len(self.screen_stack) == 1:
+            self.push_screen(BenchScreen())
 
     def action_settings(self) -> None:
         """Show the settings."""

@@ -51,6 +51,7 @@ def system_commands(app: "LingChat", chat: "ChatScreen") -> Iterator[SystemComma
     for name in app.themes.names:
         now = "Colours, in use now" if name == app.theme else "Colours"
         yield SystemCommand(f"Theme: {name}", now, partial(app.use_theme, name))
+    yield SystemCommand("Benchmarks", "F7: measure, compare, history", app.action_bench)
     yield SystemCommand("Settings", "F8", app.action_settings)
     yield SystemCommand("Show or hide the panel", "F3", chat.action_panel)
     yield SystemCommand("Keys", "F1: what every key does", app.action_help)

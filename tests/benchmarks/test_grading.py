@@ -37,6 +37,14 @@ def test_comparing(found, answer, right):
     assert grading.equal(found, answer) is right
 
 
+def test_comparing_by_value():
+    assert grading.equal_by_value("$57.00.", "57")
+    assert grading.equal_by_value("1,000", "1000.0")
+    assert not grading.equal_by_value("57.01", "57")
+    assert not grading.equal_by_value(None, "57")
+    assert not grading.equal_by_value("$", "57")
+
+
 def test_the_reference_is_what_follows_the_mark():
     assert grading.reference("He has <<2+3=5>>5.\n#### 1,005") == "1,005"
     assert grading.reference("42") == "42"

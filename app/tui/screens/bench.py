@@ -125,14 +125,13 @@ class BenchScreen(Screen[None]):
         chosen = self._chosen
         if chosen is None:
             return []
-        found = [p for p in self._points.values() if p.run.kind == chosen.kind]
-        told = [p for p in found if _is_of(p, chosen)]
-        return told
+        like = (p for p in self._points.values() if p.run.kind == chosen.kind)
+        return [p for p in like if _is_of(p, chosen)]
 
     @on(OptionList.OptionHighlighted, "#menu")
     def _draw_history(self) -> None:
         chosen = self._chosen
-        if chosen is None or not self.is_mounted:
+        if chosen is None or not self.is_running:
             return
         self._about.update(Content(chosen.about))
         points = self._history()
@@ -163,10 +162,10 @@ class BenchScreen(Screen[None]):
         mark = "*" if str(point.run.id) in self._marked else " "
         value = "–" if point.value is None else f"{point.value:.2f}"
         on = [name for name, is_on in (point.run.setup.get("switches") or {}).items() if is_on]
-        text = f"{mark} #{point.run.id:<4} {stamp(point.run.started_at)}  {value:>8}"
-        text += f"  {', '.join(on) or _('no switch on')}"
+        head = f"{mark} #{point.run.id:<4} {stamp(point.run.started_at)} {value:>8}  "
+        switches = one_line(", ".join(on)) or _("no switch on")
         slower = f"  {_('slower:')} {point.regression}" if point.regression else ""
-        return Content.assemble(one_line(text), (one_line(slower), "$warning"))
+        return Content.assemble((head, ""), (switches, "$muted"), (slower, "$warning"))
 
     @on(OptionList.OptionHighlighted, "#runs")
     def _show_run(self, event: OptionList.OptionHighlighted) -> None:
@@ -182,7 +181,7 @@ class BenchScreen(Screen[None]):
     # Running
 
     @property
-    def is_running(self) -> bool:
+    def is_measuring(self) -> bool:
         return self._worker is not None and self._worker.is_running
 
     @on(OptionList.OptionSelected, "#menu")
@@ -190,7 +189,7 @@ class BenchScreen(Screen[None]):
         chosen = self._chosen
         if chosen is None or self._ledger is None:
             return
-        if self.is_running:
+        if self.is_measuring:
             self.notify(_("One benchmark at a time: S stops the one that runs."))
         elif self.app.engine.endpoint is None:
             self.notify(_("The engine is not ready; F5 starts it."), severity="warning")
@@ -232,7 +231,7 @@ class BenchScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         match action:
             case "stop":
-                return self.is_running
+                return self.is_measuring
             case "compare":
                 return len(self._marked) == 2
             case "mark" | "export":
@@ -242,7 +241,7 @@ class BenchScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Stop what runs, else back to the conversation."""
-        if self.is_running:
+        if self.is_measuring:
             self.action_stop()
         else:
             self.app.pop_screen()
