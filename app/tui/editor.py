@@ -55,7 +55,7 @@ async def edit(app: App[Any], text: str, suffix: str = ".md") -> str:
         status = await _run(app, [*words, str(path)])
         if status:
             reason = _("The editor {name} ended with {status}: nothing was taken over.")
-            raise BridgeError(reason.format(name=words[0], status=status))
+            raise BridgeError(reason.format(name=Path(words[0]).name, status=status))
         try:
             changed = await asyncio.to_thread(path.read_bytes)
         except OSError as error:

@@ -69,7 +69,8 @@ async def test_what_is_too_long_is_asked_about_and_nothing_is_cut(
         assert app.conversation.turns == []
         figures = str(app.screen.query_one("#figures").render())
         assert "long.txt" in figures
-        assert "1,024" in figures
+        assert "too many" in figures
+        assert "1,024" in str(app.screen.query_one("#reason").render())
         await pilot.press("escape")
         await soon(pilot, lambda: app._chat.composer.text == "Who pays?", "the question again")
         assert app._chat.transcript.entries == []

@@ -89,7 +89,7 @@ def test_ctrl_c_in_the_editor_means_the_editor(
         app.send("\x07")
         app.expect(b"EDITING (\\d+)")
         os.killpg(os.getpgid(int(app.match[1])), signal.SIGINT)  # as the terminal does
-        app.expect(b"nothing was taken over")
+        app.expect(b"ended with")
         app.expect(b"kept")
 
 

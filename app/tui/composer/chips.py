@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import ItemGrid
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import Static
 
@@ -53,17 +54,24 @@ class Chip(Static, can_focus=True):
     def show(self, row: Row) -> None:
         """Show what is known of the document now."""
         if row != self.row:
+            is_longer = row.size() != self.row.size()
             self.row = row
-            self.refresh()
+            self.refresh(layout=is_longer)
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        return self._content(None).cell_length
 
     def render(self) -> Content:
+        return self._content(self.size.width)
+
+    def _content(self, width: int | None) -> Content:
+        """What has no room within `width` is the end of the title."""
         row = self.row
         cross = "×" if self._glyphs is UNICODE else "x"
         rest = Content.assemble((f"  {row.size()} {cross}", "$muted"))
         title = Content(row.title)
-        if self.size.width:  # what has no room is the end of the title
-            room = max(4, self.size.width - rest.cell_length - 2)
-            title = title.truncate(room, ellipsis=True)
+        if width is not None:
+            title = title.truncate(max(4, width - rest.cell_length - 2), ellipsis=True)
         return Content.assemble(row.sign(self._glyphs), " ", title, rest)
 
     def on_click(self, event: events.Click) -> None:

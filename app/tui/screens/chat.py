@@ -295,7 +295,7 @@ class ChatScreen(DocumentScreen):
 
     def on_resize(self, event: events.Resize) -> None:
         self._place(event.size.width, event.size.height)
-        self.desk.changed()
+        self.call_later(self.desk.show)
 
     def _place(self, width: int, height: int) -> None:
         has_panel = self._panel_wanted and width >= WIDE

@@ -56,6 +56,9 @@ class KeptScreen(ModalScreen[str]):
         self._all = [entry for entry in entries if entry.sha256 not in self._attached]
         self._show()
 
+    def on_resize(self) -> None:
+        self._show()
+
     @on(Input.Changed)
     def _show(self) -> None:
         wanted = self.query_one(Input).value.casefold()

@@ -102,7 +102,7 @@ class Context:
 
         app, counter = self._chat.app, self.counter
         assert counter is not None
-        if not app.status.state.is_usable:
+        if not app.status.state.is_usable or app.engine.endpoint is None:
             return
         try:
             for document in list(app.conversation.documents):
