@@ -1,11 +1,12 @@
 """Ling-3.0-flash's optimisations on one GPU, run by the product's own host, profile and plugin.
 
-    matrix.py OUT RUN[@ATTENTION] ... [--within SECONDS] [--bridge RUN ...] [--aside SESSION]
+    matrix.py OUT RUN[@ATTENTION[+DRAFT]] ... [--within SECONDS] [--bridge RUN ...] [--aside SESSION]
 
 For a machine with SGLang but without the weights: the model has Ling's dimensions and random
 weights, so times, memory and shapes are real and text is not; the accept length is what SGLang is
 told to simulate. Nothing else differs from a user's start: flags, environment, plugin and polling
-are the product's; `@triton` names an attention backend the way a user would.
+are the product's; `@triton` names an attention backend the way a user would, `@flashinfer+triton`
+one of the draft's own besides.
 
 Each run leaves OUT/RUN.json, written after every step, and OUT/RUN.log. The same call again goes on
 where the time of the last one ended. At the end one table is printed of everything in OUT. Only
@@ -135,9 +136,10 @@ class Client:
 
 def configure(run: Run, attention: str) -> None:
     """The environment of the host to come: what a machine without the weights needs, no more."""
-    os.environ[EXTRA] = "--load-format dummy" + (
-        f" --attention-backend {attention}" if attention else ""
-    )
+    target, _, draft = attention.partition("+")
+    flags = ("--attention-backend", target), ("--speculative-draft-attention-backend", draft)
+    named = [f"{flag} {backend}" for flag, backend in flags if backend]
+    os.environ[EXTRA] = " ".join(("--load-format dummy", *named))
     for name, value in SIMULATE.items():
         os.environ.pop(name, None)
         if run.accept is not None:
@@ -283,7 +285,7 @@ def table(folder: Path) -> None:
             print(f"| {seen['name']} | {_attention(seen)} | did not run: {why} |")
         for prompt, answers in seen.get("prompts", {}).items():
             speeds = [each["tokens_per_s"] for each in answers]
-            base = plain.get((_attention(seen), prompt))
+            base = plain.get((_attention(seen).partition("+")[0], prompt))
             ratio = f"{_median(answers) / base:.2f}" if base else "–"
             last = answers[-1]
             print(
@@ -310,9 +312,10 @@ def _median(answers: list[dict[str, float]]) -> float:
 
 
 def _attention(seen: dict[str, Any]) -> str:
-    """The backend that SGLang was started with; of two such flags it takes the last."""
-    words = seen.get("command", [])
-    return str(dict(itertools.pairwise(words)).get("--attention-backend", "–"))
+    """The backends that SGLang was started with; of two such flags it takes the last."""
+    chosen = dict(itertools.pairwise(seen.get("command", [])))
+    draft = chosen.get("--speculative-draft-attention-backend")
+    return "+".join(filter(None, (chosen.get("--attention-backend", "–"), draft)))
 
 
 async def main() -> None:

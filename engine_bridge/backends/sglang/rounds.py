@@ -58,5 +58,5 @@ def sentence(found: Comparison | None, now: Decode, context_tokens: int) -> str:
     return (
         f"At {context_tokens:,} tokens of context NEXTN runs at {about}{share:.2f} of plain"
         f" decoding ({now.tokens_per_s:.0f} tokens/s, {1000 * now.step_s:.1f} ms a round), though"
-        f" it accepts {now.accept_length:.2f} tokens a round: turn it off for long documents."
+        f" it accepts {now.accept_length:.2f} tokens a round: turn it off for contexts like this."
     )
