@@ -104,10 +104,11 @@ def test_notes_insertions_links_forms_and_boxes_are_read_and_deletions_are_not(t
         + p("<w:r><mc:AlternateContent><mc:Choice><w:txbxContent>" + p("box")
             + "</w:txbxContent></mc:Choice><mc:Fallback>" + p("box") + "</mc:Fallback>"
             "</mc:AlternateContent></w:r>")
-        + p("<w:r><w:instrText>PAGE</w:instrText></w:r>" + r("a</w:t><w:tab/><w:t>b</w:t><w:br/><w:t>c"))
+        + p("<w:r><w:instrText>PAGE</w:instrText></w:r>" + r("a</w:t><w:tab/><w:t>b"))
+        + p("<w:r><w:t>c</w:t><w:br/><w:t>d</w:t></w:r>")
     )  # fmt: skip
     assert text_of(body).text == (
-        "Rent[^1]\n\nnew\n\nlink\n\na form\n\nbox\n\na\tb\nc\n\n[^1]: See the annex.\n"
+        "Rent[^1]\n\nnew\n\nlink\n\na form\n\nbox\n\na\tb\n\nc\nd\n\n[^1]: See the annex.\n"
     )
 
 
