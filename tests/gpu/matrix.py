@@ -1,6 +1,6 @@
 """Ling-3.0-flash's optimisations on one GPU, run by the product's own host, profile and plugin.
 
-    matrix.py OUT RUN[@ATTENTION[+DRAFT]] ... [--within SECONDS] [--bridge RUN ...] [--aside SESSION]
+    matrix.py OUT RUN[@ATTENTION[+DRAFT]]... [--within SECONDS] [--bridge RUN...] [--aside SESSION]
 
 For a machine with SGLang but without the weights: the model has Ling's dimensions and random
 weights, so times, memory and shapes are real and text is not; the accept length is what SGLang is
