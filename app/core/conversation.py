@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from app.core import budget, sampling, tree
+from app.core.answering import answers
 from app.core.budget import TooLongError
 from app.core.documents import Document
 from app.core.i18n import _
@@ -25,7 +26,7 @@ from engine_bridge.chat.events import (
     Text,
     Timings,
 )
-from engine_bridge.errors import BridgeError, UnavailableError, UsageError
+from engine_bridge.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
     from app.core.shelf.counting import Counter
@@ -243,7 +244,7 @@ class Conversation:
             if unfinished is not None:
                 request = _going_on(request, answer, can=flavour.continues is not None)
             await kept.restore(self, engine)
-            async with aclosing(_stream(engine, status, request, model)) as events:
+            async with aclosing(answers(engine, status, request, model)) as events:
                 async for event in events:
                     _grow(answer, event, before)
                     if self.watcher is not None:
@@ -308,40 +309,6 @@ def _going_on(request: ChatRequest, answer: Turn, *, can: bool) -> ChatRequest:
         "This server cannot continue a reply, so it was asked to go on: words may be repeated."
     )
     return replace(request, messages=(*request.messages, Message("user", GO_ON)))
-
-
-async def _stream(
-    engine: "Engine", status: "EngineStatus", request: ChatRequest, model: str
-) -> AsyncGenerator[Event, None]:
-    """What the engine answers; each prefill is forecast, and teaches how long they take here."""
-    from engine_bridge.chat.client import stream
-    from engine_bridge.chat.flavour import flavour_of
-    from engine_bridge.chat.prefill import forecast_for
-
-    if (endpoint := engine.endpoint) is None:
-        raise BridgeError(_("The engine left before it was asked."), _("Ask again."))
-    drafts = "draft_rounds" in status.load.counters
-    forecast = await asyncio.to_thread(forecast_for, status)
-    answering = stream(
-        endpoint, request, flavour_of(status), model, drafts=drafts, forecast=forecast
-    )
-    try:
-        async with aclosing(answering) as events:
-            async for event in events:
-                yield event
-    except UnavailableError:
-        if not _is_ours(engine):
-            raise
-        # The address and tunnel of a server are nothing the user has to do with here.
-        raise UnavailableError(
-            _("The engine does not answer any more."), _("Start it again, then ask again.")
-        ) from None
-    finally:
-        await asyncio.to_thread(forecast.finish)
-
-
-def _is_ours(engine: "Engine") -> bool:
-    return engine.status.spec is None or engine.status.spec.backend != "attach"
 
 
 def _origin(status: "EngineStatus", flavour: str, model: str) -> Origin:

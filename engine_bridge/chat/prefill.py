@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine_bridge import files, paths
-from engine_bridge.chat.events import Prefill
+from engine_bridge.chat.events import Prefill, Timings
 
 if TYPE_CHECKING:
     from engine_bridge.contract import EngineStatus
@@ -176,6 +176,12 @@ class Forecast:
             expected += weight * curve.between(batch.begin, batch.end)
             weight *= max(0.0, 1 - (batch.end - batch.begin) / reach)
         return took / expected if expected > 0 else 1.0
+
+    def saw_whole(self, timings: Timings) -> None:
+        """The figures of an answer whose prefill showed no progress on the way."""
+        total, cached = timings.prompt_tokens or 0, timings.cached_tokens or 0
+        if not self._batches and timings.ttft_s and total > cached:
+            self._batches.append(Batch(cached, total, timings.ttft_s))
 
     def finish(self) -> None:
         """Teach the curve. Blocks for a small file."""

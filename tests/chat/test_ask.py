@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,9 @@ TIMINGS = {
     "cached_tokens": int,
     "completion_tokens": int,
     "ttft_s": float,
+    "queue_s": float,
+    "prefill_s": float,
+    "first_token_s": float,
     "prefill_tokens_per_s": float,
     "decode_tokens_per_s": float,
     "accept_length": (float, type(None)),
@@ -63,7 +67,7 @@ async def test_answer_goes_to_stdout_and_nothing_to_a_piped_stderr(at):
 async def test_verbose_shows_prefill_and_figures_on_stderr(at):
     code, _, err = await ask("Say hello.", "-v", *at)
     assert code == 0
-    assert "reading the prompt 100%" in err
+    assert "reading the prompt: 100%" in err
     assert "tok/s" in err
 
 
@@ -240,7 +244,8 @@ async def test_terminal_sees_progress_then_the_answer_alone(term, at, monkeypatc
     assert await process.wait() == 0
     assert b"reading the prompt" in shown
     assert b"tok/s" in shown
-    assert (b"reading the prompt 100%\r\x1b[K" in shown) == (term != "dumb")
+    redrawn = re.search(rb"reading the prompt: 100%[^\r\n]*\r\x1b\[K", shown)
+    assert (redrawn is not None) == (term != "dumb")
 
 
 def _read_all(descriptor: int) -> bytes:

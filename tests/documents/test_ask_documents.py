@@ -61,7 +61,7 @@ async def test_several_documents_are_read_with_progress_and_answers_are_checked(
     assert "lease.pdf · 2 pages · " in err
     assert "notes/ · 2 files · " in err
     assert "alt.txt · gb18030 · " in err
-    assert "reading the prompt 100%" in err
+    assert "reading the prompt: 100%" in err
 
 
 async def test_a_paper_may_come_from_a_pipe(at, tmp_path):

@@ -50,7 +50,7 @@ def test_a_dumb_terminal_gets_a_conversation_in_lines(
     until(rb"ngram, o(n|ff): ")
 
     app.sendline("Count from one to three hundred in words.")
-    until(rb"reading the prompt 100%\r\n\S")
+    until(rb"reading the prompt: 100%[^\r\n]*\r\n\S")
     app.expect(rb"\w+ \w+ ")
     app.sendintr()
     until(rb"Stopped\.\r\n")

@@ -1,0 +1,164 @@
+"""How much of a document's prefill a user waits for: cold, at the second question, after warming.
+
+    python tests/bench/warm.py [--tokens 2048] [--model qwen2.5-coder-0.5b] [--skip-warming]
+
+Everything happens in one run of one engine with a home of its own, so nothing is kept from before:
+
+- cold: a document of so many tokens and a question; TTFT, and how wrong the ETA was on the way;
+- second: another question on it; the ratio of the two TTFTs;
+- warmed: another document of the same length is attached and warmed while nobody asks (the user
+  types for as long as it takes); what share of its prefill the question then does not wait for;
+- interrupted: a third one, whose question comes halfway through the warm-up.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+QUESTIONS = ("Who signed the lease?", "What does room 14 hold?", "When does it end?")
+ANSWER_TOKENS = 8
+
+
+def text_of(seed: int, tokens: int) -> str:
+    """English of about so many tokens, another from its first word on with each seed."""
+    pick = random.Random(seed)
+    who = ("the tenant", "the owner", "the keeper", "a visitor", "the clerk", "the court")
+    does = ("holds", "signs", "returns", "describes", "refuses", "inspects", "repairs")
+    what = ("the lease", "room", "the garden", "the northern wall", "the ledger", "the old key")
+    lines, words = [], 0
+    while words < tokens / 1.45:
+        line = f"{pick.choice(who).capitalize()} {pick.choice(does)} {pick.choice(what)}"
+        line += f" {pick.randrange(90)} on day {pick.randrange(30)} of the {pick.randrange(9)}th"
+        line += " month, as the contract between both parties says."
+        words += len(line.split())
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def eta_errors(seen: list[tuple[float, float, float]], ended: float) -> dict[str, float]:
+    """From the second quarter on: error of the ETA as a share of the whole prefill, and of what
+    was left (up to 90%, as at the end a batch is more than what is left). `seen` holds the share
+    read, the time and the ETA."""
+    begun = seen[0][1]
+    whole = ended - begun
+    later = [(share, ended - at, eta) for share, at, eta in seen if share >= 0.25]
+    ofall = [abs(eta - left) / whole for _, left, eta in later]
+    ofleft = [abs(eta - left) / left for share, left, eta in later if share <= 0.9 and left > 0]
+    return {
+        "points": len(later),
+        "largest, of the whole": round(max(ofall), 3),
+        "median, of what is left": round(statistics.median(ofleft), 3),
+        "largest, of what is left": round(max(ofleft), 3),
+    }
+
+
+async def ask(talk, engine, question: str, warmer=None) -> dict[str, object]:
+    from engine_bridge.chat.events import Prefill, Text
+
+    seen, ended = [], 0.0
+    async for event in talk.ask(question, engine):
+        now = time.monotonic()
+        if warmer is not None:
+            warmer.take(event)
+        if isinstance(event, Prefill) and event.eta_s is not None and event.share < 1:
+            seen.append((event.share, now, event.eta_s))
+        elif isinstance(event, Prefill | Text) and not ended:
+            ended = now if isinstance(event, Text) or event.share == 1 else 0.0
+    found = talk.turns[-1].timings
+    told = {
+        "prompt": found.prompt_tokens,
+        "cached": found.cached_tokens,
+        "ttft_s": round(found.ttft_s, 3),
+        "queue_s": round(found.queue_s or 0, 3),
+        "prefill_s": round(found.prefill_s or 0, 3),
+        "first_token_s": round(found.first_token_s or 0, 3),
+    }
+    if len(seen) > 4:
+        told["eta"] = eta_errors(seen, ended)
+    return told
+
+
+async def measure(model: str, tokens: int, skip_warming: bool) -> dict[str, object]:
+    from app.core.conversation import Conversation, Parameters
+    from app.core.documents import document_from_bytes
+    from app.core.shelf.counting import Counter
+    from app.core.warming import Warm, Warmer
+    from engine_bridge.contract import EngineSpec
+    from engine_bridge.engine import open_engine, wait_until_ready
+
+    def about(seed: int) -> Conversation:
+        talk = Conversation(parameters=Parameters(max_tokens=ANSWER_TOKENS, temperature=0))
+        talk.attach(document_from_bytes(text_of(seed, tokens).encode(), f"paper {seed}.txt"))
+        talk.counter = counter
+        return talk
+
+    counter = Counter()
+    spec = EngineSpec(model=model, context_tokens=tokens + 1024)
+    engine = await open_engine(spec)
+    try:
+        await engine.start(spec)
+        await wait_until_ready(engine)
+        talk = about(1)
+        found: dict[str, object] = {"cold": await ask(talk, engine, QUESTIONS[0])}
+        found["second"] = await ask(talk, engine, QUESTIONS[1])
+        found["third"] = await ask(talk, engine, QUESTIONS[2])
+        cold = found["cold"]["ttft_s"]
+        found["cold / second"] = round(cold / found["second"]["ttft_s"], 1)
+        found["cold / third"] = round(cold / found["third"]["ttft_s"], 1)
+        if skip_warming:
+            return found
+        current = [about(2)]
+        warmer = Warmer(engine, lambda: current[0], counter)
+        running = asyncio.create_task(warmer.run())
+        for name, enough in (("warmed", 1.0), ("interrupted", 0.5)):
+            document = current[0].documents[0].sha256
+            began = time.monotonic()
+            warmer.poke()
+            while warmer.warmth(document).share < enough:
+                await asyncio.sleep(0.02)
+            warming_s = time.monotonic() - began
+            warmer.hold()
+            answer = await ask(current[0], engine, QUESTIONS[0], warmer)
+            warmer.release()
+            waited = answer["ttft_s"]
+            found[name] = answer | {
+                "warming_s": round(warming_s, 2),
+                "hidden": round(warming_s / (warming_s + waited), 4),
+                "hidden of cold": round(1 - waited / cold, 4),
+            }
+            assert warmer.warmth(document).state is Warm.WARM
+            current[0] = about(3)
+        running.cancel()
+        return found
+    finally:
+        await engine.stop()
+        await engine.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", default="qwen2.5-coder-0.5b")
+    parser.add_argument("--tokens", type=int, default=2048)
+    parser.add_argument("--skip-warming", action="store_true")
+    given = parser.parse_args()
+    from engine_bridge import paths
+
+    os.environ.setdefault("LING_CHAT_MODELS", str(paths.models_dir()))
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["HOME"] = home
+        for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
+            os.environ[f"XDG_{kind}_HOME"] = str(Path(home) / kind.lower())
+        found = asyncio.run(measure(given.model, given.tokens, given.skip_warming))
+    with contextlib.suppress(BrokenPipeError):
+        print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
