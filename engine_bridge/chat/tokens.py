@@ -116,15 +116,29 @@ async def _post(
     endpoint: Endpoint, path: str, body: dict[str, Any], http: httpx.AsyncClient
 ) -> bytes | None:
     """The answer's bytes; None where there is none or it is a refusal."""
-    large = sum(len(value) for value in body.values() if isinstance(value, str)) > _LARGE
-    written = await asyncio.to_thread(_dump, body) if large or "messages" in body else _dump(body)
-    headers = {**endpoint.headers, "Content-Type": "application/json"}
     url = f"{web.root_url(endpoint.base_url)}{path}"
+    headers = {**endpoint.headers, "Content-Type": "application/json"}
     try:
-        response = await http.post(url, content=written, headers=headers, timeout=PATIENCE_S)
+        if _length(body) > _LARGE:
+            return await asyncio.to_thread(_post_large, url, headers, body)
+        content = _dump(body)
+        response = await http.post(url, content=content, headers=headers, timeout=PATIENCE_S)
     except httpx.HTTPError:
         return None
     return response.content if response.is_success else None
+
+
+def _length(body: dict[str, Any]) -> int:
+    texts = [value for value in body.values() if isinstance(value, str)]
+    return sum(map(len, texts)) + sum(len(m["content"]) for m in body.get("messages", ()))
+
+
+def _post_large(url: str, headers: dict[str, str], body: dict[str, Any]) -> bytes | None:
+    """In a thread, so that megabytes to write and read hold up no event loop."""
+    local = web.is_loopback(url)
+    with httpx.Client(trust_env=not local, verify=url.startswith("https")) as http:
+        response = http.post(url, content=_dump(body), headers=headers, timeout=PATIENCE_S)
+        return response.content if response.is_success else None
 
 
 def _dump(body: dict[str, Any]) -> bytes:
