@@ -1,6 +1,6 @@
 """Reading documents: against the bare library on the same file, and how time grows with size.
 
-Run by hand: `python tests/bench/documents.py`. Ratios are of times in one run, best of three.
+Run by hand: `python tests/bench/extraction.py`. Ratios are of times in one run, best of three.
 """
 
 import asyncio
@@ -71,6 +71,10 @@ def big_files(folder: Path) -> dict[str, Path]:
         if number % 20 == 0:
             letter.add_heading(f"Section {number}", 2)
         letter.add_paragraph(text)
+        if number % 40 == 0:
+            table = letter.add_table(4, 4)
+            for at, shown in enumerate(table._cells):
+                shown.text = f"{number} and {at}"
     letter.save(str(folder / "big.docx"))
     show = Presentation()
     for start in range(0, len(paragraphs), 5):
@@ -106,17 +110,23 @@ def bare_pypdf(path: Path) -> object:
     return [page.extract_text() for page in pypdf.PdfReader(path).pages]
 
 
-def bare_docx(path: Path) -> object:
+def bare_python_docx(path: Path) -> object:
+    """Paragraphs and tables in their order, as its documentation does it."""
+    import docx
+
+    return [
+        [[cell.text for cell in row.cells] for row in block.rows]
+        if hasattr(block, "rows")
+        else (block.style.name, block.text)
+        for block in docx.Document(str(path)).iter_inner_content()
+    ]
+
+
+def bare_mammoth(path: Path) -> object:
     import mammoth
 
     with path.open("rb") as file:
-        return mammoth.convert_to_markdown(file)
-
-
-def bare_python_docx(path: Path) -> object:
-    import docx
-
-    return [paragraph.text for paragraph in docx.Document(str(path)).paragraphs]
+        return mammoth.convert_to_html(file)
 
 
 def bare_pptx(path: Path) -> object:
@@ -146,7 +156,7 @@ def bare_html(path: Path) -> object:
 
 BARE = {
     "pdf": [("pypdfium2", bare_pdf), ("pypdf", bare_pypdf)],
-    "docx": [("mammoth", bare_docx), ("python-docx, paragraphs only", bare_python_docx)],
+    "docx": [("python-docx", bare_python_docx), ("mammoth", bare_mammoth)],
     "pptx": [("python-pptx", bare_pptx)],
     "xlsx": [("python-calamine", bare_xlsx), ("openpyxl", bare_openpyxl)],
     "html": [("html-to-markdown", bare_html)],
@@ -161,7 +171,7 @@ def against_libraries(folder: Path) -> None:
             warm = best(lambda path=path: read_document(path, reader=reader))
             others = []
             for name, bare in BARE.get(kind, []):
-                if name == "pypdf" and not _has("pypdf"):
+                if name in ("pypdf", "mammoth") and not _has(name):
                     continue
                 seconds = best(lambda bare=bare, path=path: bare(path))
                 others.append(f"{name} {seconds:.3f} s ({warm / seconds:.2f})")
@@ -175,6 +185,26 @@ def _has(module: str) -> bool:
     import importlib.util
 
     return importlib.util.find_spec(module) is not None
+
+
+def long_word_texts(folder: Path) -> None:
+    """The same Word text 1, 3 and 10 times over."""
+    import zipfile
+
+    import real_files as real
+
+    source = folder / "big.docx"
+    with zipfile.ZipFile(source) as archive:
+        xml = archive.read("word/document.xml")
+    start, end = xml.index(b"<w:body>") + 8, xml.rindex(b"<w:sectPr")
+    print("\nMB of text in a Word file   s per MB")
+    with Reader() as reader:
+        for times in (1, 3, 10):
+            long = {"word/document.xml": xml[:start] + xml[start:end] * times + xml[end:]}
+            path = real.rezip(source, folder / f"{times}.docx", long)
+            size = len(read_document(path, reader=reader).text) / 1e6
+            spent = best(lambda path=path: read_document(path, reader=reader), 2)
+            print(f"{size:10.1f} {spent / size:20.3f}")
 
 
 ANSWER = "It says “{true}” and “the landlord keeps a green parrot”. [big.txt l.400] > {true}\n" * 20
@@ -231,5 +261,6 @@ async def _worst(path: Path) -> float:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         against_libraries(Path(name))
+        long_word_texts(Path(name))
         curve()
         asyncio.run(loop_delay(Path(name)))
