@@ -101,7 +101,7 @@ def test_binary_file_is_named_with_a_cure(data, kind, tmp_path):
     (tmp_path / "thing").write_bytes(data)
     with pytest.raises(UsageError, match=f"thing is .*{kind}.*cannot be read") as told:
         read_document(tmp_path / "thing")
-    assert "plain text" in told.value.cure
+    assert ("tesseract" if kind == "an image" else "plain text") in told.value.cure
 
 
 @pytest.mark.parametrize("data", [b"", b" \n\t ", b"\xef\xbb\xbf", b"\xff\xfe"])

@@ -34,29 +34,39 @@ _LEGACY = (
 
 _SEVERAL_BYTES = ("gb18030", "big5", "shift_jis", "euc_jp", "euc_kr")
 _SAMPLE = 200_000
+_PIECE = 1 << 18
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def decode(data: bytes, title: str) -> tuple[str, str]:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return data.decode(encoding, "replace"), encoding.removesuffix("-sig")
+            return _text(data, encoding), encoding.removesuffix("-sig")
     kind = next((kind for magic, kind in _BINARY if data.startswith(magic)), None)
     if kind is None:
         try:
             if b"\0" not in data:
-                return data.decode("utf-8"), "utf-8"
+                return _text(data, "utf-8", "strict"), "utf-8"
         except UnicodeDecodeError:
             pass
         if utf16 := _utf16_without_mark(data):
-            return data.decode(utf16, "replace"), utf16
+            return _text(data, utf16), utf16
         kind = "a binary file" if b"\0" in data else None
     if kind is None and (found := _detect(data)):
         return found
     raise UsageError(
         f"{title} is {kind or 'text in an unknown encoding'}, which cannot be read.",
-        "Save it as plain text and attach that.",
+        "Attach a PDF of it: its text is recognised where tesseract is installed."
+        if kind == "an image"
+        else "Save it as plain text and attach that.",
     )
+
+
+def _text(data: bytes, encoding: str, errors: str = "replace") -> str:
+    """The text, decoded piece by piece: no thread keeps the others waiting for long."""
+    decoder = codecs.getincrementaldecoder(encoding)(errors)
+    pieces = [decoder.decode(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE)]
+    return "".join(pieces) + decoder.decode(b"", True)
 
 
 def _utf16_without_mark(data: bytes) -> str | None:
@@ -78,9 +88,9 @@ def _detect(data: bytes) -> tuple[str, str] | None:
     if found not in _SEVERAL_BYTES:
         found = _damaged(sample) or found
     if found is not None:
-        return data.decode(found, "replace"), found
+        return _text(data, found), found
     # Too short or too accented to judge; but text has none of these control characters.
-    return None if _CONTROL.search(data) else (data.decode("cp1252", "replace"), "cp1252")
+    return None if _CONTROL.search(data) else (_text(data, "cp1252"), "cp1252")
 
 
 def _judge(sample: bytes, encodings: tuple[str, ...]) -> str | None:
