@@ -27,7 +27,10 @@ def shown(shelf: Shelf) -> list[str]:
     ("row", "words"),
     [
         (Row(documents("a.txt")[0]), ["cold"]),
-        (Row(documents("a.txt")[0], 9000, 32_768, "warm", 1.0), ["9,000 tok", "warm", "27%"]),
+        (
+            Row(documents("a.txt")[0], 9000, 32_768, "warm", 1.0),
+            ["9,000 tok", "warm", "27% of 32K"],
+        ),
         (Row(documents("a.txt")[0], 4, 32_768, "warming", 0.43, 6.0), ["43%", "0:06 left"]),
     ],
 )

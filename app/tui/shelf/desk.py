@@ -214,6 +214,7 @@ class Desk:
         self._timer = None
         self._chat.composer.pastes.know(self._conversation.documents)
         await self._chat.show_rows(self.rows(), self.readings)
+        self._chat.show_figures()
         for watcher in self._watchers:
             watcher()
 

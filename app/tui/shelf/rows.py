@@ -33,7 +33,7 @@ class Row:
         match self.warm:
             case "warm":
                 return Content.assemble((glyphs.on, "$success"))
-            case "warming":
+            case _ if self.share:
                 return Content.assemble((glyphs.partly, "$accent"))
             case _:
                 return Content.assemble((glyphs.off, "$muted"))
@@ -53,8 +53,8 @@ class Row:
         if self.tokens is None or not self.context_tokens:
             return ""
         share = self.tokens / self.context_tokens
-        of = short_count(self.context_tokens)
-        return f"{share:.0%}" if share >= 0.01 or not share else f"<1% ({of})"
+        percent = f"{share:.0%}" if share >= 0.01 else "<1%"
+        return _("{share} of {n}").format(share=percent, n=short_count(self.context_tokens))
 
     def state(self) -> str:
         """The state in words, with how far a warm-up is."""
@@ -63,7 +63,9 @@ class Row:
             if self.eta_s is None:
                 return text
             return f"{text}, {_('{time} left').format(time=clock(self.eta_s))}"
-        return _("warm") if self.warm == "warm" else _("cold")
+        if self.warm == "warm":
+            return _("warm")
+        return _("{share:.0%} read").format(share=self.share) if self.share else _("cold")
 
 
 def progress_text(progress: Progress | None) -> str:
