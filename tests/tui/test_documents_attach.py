@@ -140,13 +140,15 @@ async def test_ignored_files_are_not_offered_and_escape_closes_the_list(
 
 
 async def test_a_folder_is_shown_before_it_goes_in(home: Path, folder: Path) -> None:
-    async with running() as (app, pilot, _):
-        await pilot.press(*"/attach docs/", "escape", "enter")
+    async with running() as (app, pilot, composer):
+        composer.insert("/attach docs/")
+        await pilot.press("escape", "enter")
         await until(pilot, lambda: isinstance(app.screen, FolderScreen), "the preview")
         await pilot.press("escape")
         await until(pilot, lambda: not app._chat.desk.is_reading, "the end")
         assert titles(app) == []
-        await pilot.press(*"/attach docs/", "escape", "enter")
+        composer.insert("/attach docs/")
+        await pilot.press("escape", "enter")
         await until(pilot, lambda: isinstance(app.screen, FolderScreen), "the preview")
         shown = " ".join(str(label.render()) for label in app.screen.query("Label"))
         assert "2 files" in shown
@@ -175,10 +177,11 @@ async def test_the_dialog_completes_and_attaches(home: Path, folder: Path) -> No
 
 async def test_what_cannot_be_read_is_told_in_a_sentence(home: Path, folder: Path) -> None:
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing")
-    async with running() as (app, pilot, _):
+    async with running() as (app, pilot, composer):
         for name in ("missing.txt", "broken.pdf", "http://127.0.0.1:9/x"):
             app._notifications.clear()
-            await pilot.press(*f"/attach {name}", "escape", "enter")
+            composer.insert(f"/attach {name}")
+            await pilot.press("enter")
             await until(pilot, lambda: told(app), name)
             assert name in told(app)
             assert "Traceback" not in told(app)
@@ -188,14 +191,16 @@ async def test_what_cannot_be_read_is_told_in_a_sentence(home: Path, folder: Pat
 
 async def test_a_word_that_is_no_command_is_not_sent(home: Path) -> None:
     async with running() as (app, pilot, composer):
-        await pilot.press(*"/atach x", "enter")
+        composer.insert("/atach x")
+        await pilot.press("enter")
         await pilot.pause()
         assert composer.text == "/atach x"
         assert "/attach" in told(app)
         await pilot.press("home", "space", "enter")
         await pilot.pause()
         assert app._chat.transcript.entries[0].text == "/atach x"
-        await pilot.press(*"/etc/hosts is what?", "enter")
+        composer.insert("/etc/hosts is what?")
+        await pilot.press("enter")
         await pilot.pause()
         assert app._chat.transcript.entries[1].text == "/etc/hosts is what?"
 
@@ -206,11 +211,13 @@ async def test_escape_gives_up_reading_and_a_question_waits_for_it(
     reached = asyncio.Event()
     listener = await asyncio.start_server(lambda r, w: reached.set(), "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    async with running() as (app, pilot, _):
-        await pilot.press(*f"/attach http://127.0.0.1:{port}/slow", "escape", "enter")
+    async with running() as (app, pilot, composer):
+        composer.insert(f"/attach http://127.0.0.1:{port}/slow")
+        await pilot.press("enter")
         await until(pilot, lambda: app.screen.query(ReadingChip), "a chip")
         await asyncio.wait_for(reached.wait(), 10)
-        await pilot.press(*"what is it?", "enter")
+        composer.insert("what is it?")
+        await pilot.press("enter")
         assert app._chat.transcript.entries[0].waits == "sent when its documents are read"
         await pilot.press("escape")
         await until(pilot, lambda: not app._chat.desk.is_reading, "the end of reading")
