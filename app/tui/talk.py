@@ -287,7 +287,7 @@ class Talk:
         self._screen.transcript.take_away(reply)
         if isinstance(asked, UserEntry):
             self._screen.transcript.take_away(asked)
-            fit = self._screen.desk.too_long(error.budget, asked.text)
+            fit = self._screen.desk.too_long(error.budget, asked)
             self._screen.run_worker(fit, group="fit")
 
     def _end(self) -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from test_composer import running
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from app.tui.app import LingChat
 from app.tui.composer.chips import Chip, ReadingChip
-from app.tui.composer.offers import Wanted, fitting, inside, mention, mentions, wanted
+from app.tui.composer.offers import Wanted, dropped, fitting, inside, mention, mentions, wanted
 from app.tui.screens.attach import AttachScreen, FolderScreen
 
 
@@ -173,6 +174,43 @@ async def test_the_dialog_completes_and_attaches(home: Path, folder: Path) -> No
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is app._chat
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("/a/my\\ file.pdf ", "/a/my file.pdf"),
+        ("'/a/my file.pdf'", "/a/my file.pdf"),
+        ("file:///a/b.pdf", "/a/b.pdf"),
+        ("/a/b.pdf and more", None),
+        ("a/b.pdf", None),
+        ("/a\n/b", None),
+        ("'/a", None),
+    ],
+)
+def test_a_file_dropped_on_the_terminal_is_a_path(text: str, path: str | None) -> None:
+    assert dropped(text) == path
+
+
+async def test_a_dropped_file_is_attached(home: Path, folder: Path) -> None:
+    async with running() as (app, pilot, composer):
+        composer.post_message(events.Paste(f"'{folder}/docs/lease agreement.txt'"))
+        await until(pilot, lambda: titles(app) == ["lease agreement.txt"], "a document")
+        composer.post_message(events.Paste("/no/such/file"))
+        await pilot.pause(0.2)
+        assert len(titles(app)) == 1
+        assert not told(app)
+
+
+async def test_a_question_about_what_cannot_be_read_is_given_back(home: Path, folder: Path) -> None:
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing")
+    async with running() as (app, pilot, composer):
+        composer.insert("what does @broken.pdf say?")
+        await pilot.press("enter")
+        await until(pilot, lambda: "broken.pdf" in told(app), "the reason")
+        await until(pilot, lambda: composer.text, "the question")
+        assert composer.text == "what does @broken.pdf say?"
+        assert app._chat.transcript.entries == []
 
 
 async def test_what_cannot_be_read_is_told_in_a_sentence(home: Path, folder: Path) -> None:

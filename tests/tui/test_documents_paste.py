@@ -131,3 +131,15 @@ async def test_what_cannot_be_stored_is_replaced(home: Path) -> None:
         await pilot.press("enter")
         await pilot.pause()
         app.conversation.documents[0].text.encode()
+
+
+async def test_a_message_taken_back_takes_its_pastes_along(home: Path) -> None:
+    async with running() as (app, pilot, composer):
+        await paste(pilot, composer, LONG)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert len(app.conversation.documents) == 1
+        await pilot.press("escape")
+        await pilot.pause()
+        assert composer.text == TOKEN
+        assert app.conversation.documents == []

@@ -1,5 +1,7 @@
 """The box to type in: Enter sends, Ctrl+J breaks the line, Up and Down recall."""
 
+import asyncio
+import os
 from typing import ClassVar
 
 from textual import events
@@ -9,6 +11,7 @@ from textual.message import Message
 from app.core.documents import MAX_BYTES
 from app.core.i18n import _
 from app.tui.composer.completing import CompletingArea
+from app.tui.composer.offers import dropped
 from app.tui.composer.pastes import LARGE_PASTE, Pastes
 from app.tui.plain import plain
 
@@ -34,13 +37,6 @@ class Composer(CompletingArea):
 
     class SentNothing(Message):
         """Enter was pressed with nothing typed."""
-
-    class Pasted(Message):
-        """The user pasted a text too large for the box; its token stands in the box."""
-
-        def __init__(self, number: int) -> None:
-            super().__init__()
-            self.number = number
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(Pastes(), id=id, placeholder=_("Ask anything"))
@@ -129,10 +125,15 @@ class Composer(CompletingArea):
             self.notify(_("A paste larger than 64 MB is not taken."), severity="warning")
             return
         if len(text) > LARGE_PASTE:
-            number, text = self.pastes.add(text)
-            self.post_message(self.Pasted(number))
+            _number, text = self.pastes.add(text)
         else:
             text = plain(text)
+            if path := dropped(text):
+                self.run_worker(self._attach_dropped(path), group="dropped")
         if result := self._replace_via_keyboard(text, *self.selection):
             self.move_cursor(result.end_location)
             self.focus()
+
+    async def _attach_dropped(self, path: str) -> None:
+        if await asyncio.to_thread(os.path.isfile, path):
+            self.post_message(self.Mentioned(path))

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -66,6 +67,18 @@ def mentions(text: str) -> list[str]:
 def mention(path: str) -> str:
     """How a message names this path."""
     return f'@"{path}"' if re.search(r"\s", path) else f"@{path}"
+
+
+def dropped(text: str) -> str | None:
+    """The path that a terminal types when a file is dropped on it; None for other text."""
+    text = text.strip().removeprefix("file://")
+    if "\n" in text or not text.lstrip("'\"").startswith("/"):
+        return None
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return None
+    return words[0] if len(words) == 1 else None
 
 
 class Offers:

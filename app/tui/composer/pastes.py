@@ -48,6 +48,10 @@ class Pastes:
                 self._texts[number] = document.text
                 self._documents[number] = document
 
+    def title(self, number: int) -> str:
+        """What the document of a paste is called."""
+        return _title(number, self._texts[number])
+
     def text(self, number: int) -> str:
         """What was pasted."""
         return self._texts[number]

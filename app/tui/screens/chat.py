@@ -254,7 +254,7 @@ class ChatScreen(DocumentScreen):
             self.talk.editing = None
             self.composer.put("")
         elif taken := self.talk.stop():
-            self.composer.put(taken)
+            self.desk.give_back(taken)
             self._show_middle()
 
     def action_regenerate(self) -> None:

@@ -16,6 +16,7 @@ from app.tui.shelf.context import Context
 from app.tui.shelf.reading import Reading
 from app.tui.shelf.rows import Row
 from app.tui.shelf.trail import Trail
+from app.tui.transcript.entries import UserEntry
 from engine_bridge.chat.events import Event
 from engine_bridge.errors import BridgeError
 
@@ -84,6 +85,8 @@ class Desk:
                 document = await extract(source, reading.report)
         except BridgeError as error:
             self._chat.notify(shown(str(error)), severity="error", timeout=10, markup=False)
+            if not self._chat.talk.is_running and (text := self._chat.talk.stop()):
+                self.give_back(text)  # it asks about what could not be read
         finally:
             self._readings.remove(reading)
             if document is not None and not reading.is_stopped:
@@ -197,12 +200,27 @@ class Desk:
         """What is shown of each document."""
         return [self.context.row(document) for document in self._conversation.documents]
 
-    async def too_long(self, budget: "Budget", text: str) -> None:
+    async def too_long(self, budget: "Budget", asked: UserEntry) -> None:
         """A question that did not fit: let the user choose, and ask it again or give it back."""
-        if await self.context.fit(budget):
-            self._chat.talk.say(text)
+        talk = self._chat.talk
+        fits = await self.context.fit(budget)
+        talk.editing = asked.replaces
+        if fits:
+            talk.say(asked.text)
         else:
-            self._chat.composer.put(text)
+            self.give_back(asked.text)
+
+    def give_back(self, text: str) -> None:
+        """Put a message that is not sent back into the box; its pastes are no documents then."""
+        composer, conversation = self._chat.composer, self._conversation
+        composer.put(text)
+        said = "".join(turn.text for turn in conversation.turns)
+        for token in composer.pastes.tokens(text):
+            title = composer.pastes.title(token.number)
+            pasted = [each for each in conversation.documents if each.title == title]
+            if pasted and title not in said:
+                conversation.documents.remove(pasted[0])
+        self._documents_changed()
 
     def changed(self) -> None:
         """Something is another way: shown soon, together with what changes until then."""
