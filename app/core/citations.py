@@ -103,9 +103,9 @@ def _cited(
         return Citation(bracket[0], bracket.start(), bracket.end(), named, "", page, line, None)
     document, file = meant
     if line is not None:
-        offset = line_offset(document, line, file)
+        offset = line_offset(document, line if file else line - document.first_line + 1, file)
     elif page is not None:
-        offset = page_offset(document, page)
+        offset = page_offset(document, page - document.first_page + 1)
     else:
         offset = page_offset(document, file) if file else 0
     return Citation(

@@ -1,5 +1,7 @@
 """What an answer cites and quotes, against the documents it was given."""
 
+import dataclasses
+
 import pytest
 
 from app.core.citations import check_answer
@@ -75,6 +77,19 @@ def test_a_citation_leads_to_its_place_in_answer_and_document():
     assert NOTES.text[line.offset :].startswith("line 12\n")
     assert REPOSITORY.text[code.offset :].startswith("c = 3")
     assert REPORT.text[page.offset :].lstrip().startswith("合同")
+
+
+def test_in_a_part_of_a_document_places_are_those_of_the_whole():
+    part = dataclasses.replace(REPORT, first_page=7, first_line=100)
+    assert "[p.8]" in documents_prompt([part])
+    assert cited("[p.8] [p.2] [l.101] [l.1]", [part]) == [
+        ("report.pdf", 8, None, True),
+        ("report.pdf", 2, None, False),
+        ("report.pdf", None, 101, True),
+        ("report.pdf", None, 1, False),
+    ]
+    (line,) = check_answer("[l.101]", [part]).citations
+    assert part.text[line.offset :].startswith("was signed")
 
 
 def missing(answer, documents=ALL, said=()):
