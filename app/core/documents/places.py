@@ -1,5 +1,10 @@
 """Places in a document as people and models name them: page 12, line 40, a folder's file."""
 
+import functools
+import re
+from array import array
+from bisect import bisect_left
+
 from app.core.documents.document import Document
 
 FILE_MARK = "=== {path} ==="
@@ -17,16 +22,19 @@ def line_offset(document: Document, line: int, page: int | None = None) -> int |
 
     With `page`, lines are counted within that file of a folder, after the line that names it.
     """
-    text, start, end = document.text, 0, len(document.text.rstrip())
-    wanted = line + (page is not None)
+    text, starts = document.text, _line_starts(document.text)
+    before, end = 0, len(text.rstrip())
     if page is not None:
         start = document.pages[page - 1]
+        before = bisect_left(starts, start) + 1
         end = start + len(text[start : page_end(document, page)].rstrip())
-    for _ in range(wanted - 1):
-        start = text.find("\n", start, end) + 1
-        if not start:
-            return None
-    return start if line > 0 and start < end else None
+    at = before + line - 1
+    return starts[at] if line > 0 and at < len(starts) and starts[at] < end else None
+
+
+@functools.lru_cache(maxsize=4)
+def _line_starts(text: str) -> "array[int]":
+    return array("q", (0, *(match.end() for match in re.finditer("\n", text))))
 
 
 def page_end(document: Document, page: int) -> int:
