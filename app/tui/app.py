@@ -376,6 +376,11 @@ class LingChat(App[None]):
         """Leave. The engine goes with its last user unless it is kept."""
         self.exit()
 
+    def write_terminal(self, sequence: str) -> None:
+        """Send a control sequence to the terminal, if there is one."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
+
     def action_sessions(self) -> None:
         """Show the sessions."""
         from app.tui.screens.sessions import SessionsScreen

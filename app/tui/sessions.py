@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from app.tui.app import LingChat
 
 
+IDLE_S = 5.0
+
+
 class Sessions:
     """The user's store, opened when it is first needed, and the session that is written to it."""
 
@@ -59,6 +62,26 @@ class Sessions:
         if store is not None and self._app.conversation.watcher is None:
             self.session = store.begin(self._app.conversation)
 
+    def reply_ended(self) -> None:
+        """Let the model name the session, once nothing else is asked of it for a while."""
+        self._app.run_worker(self._name(), group="title", exclusive=True)
+
+    def reply_begins(self) -> None:
+        """The engine is wanted for something else than a title."""
+        self._app.workers.cancel_group(self._app, "title")
+
+    async def _name(self) -> None:
+        from app.core.sessions.titles import give_title
+
+        await asyncio.sleep(IDLE_S)
+        if self.session is not None and (title := await give_title(self.session, self._app.engine)):
+            self._show_title(title)
+
+    def _show_title(self, title: str) -> None:
+        """Name the terminal's window after the session."""
+        write = self._app.write_terminal
+        write(f"\x1b]2;{one_line(title) or self._app.TITLE}\x07")
+
     async def new(self) -> None:
         """Leave the conversation, which is kept, and begin another with the same documents and
         settings."""
@@ -82,7 +105,8 @@ class Sessions:
         await self._leave()
         session = await asyncio.to_thread(store.resume, key, _from_shelf)
         self.session = session
-        await self._take(session.conversation)
+        info = await asyncio.to_thread(store.find, session.key)
+        await self._take(session.conversation, info.title)
         if session.notice:
             self._tell(session.notice)
 
@@ -95,9 +119,11 @@ class Sessions:
             except BridgeError as error:
                 self._tell(str(error))
 
-    async def _take(self, conversation: Conversation) -> None:
+    async def _take(self, conversation: Conversation, title: str = "") -> None:
         self._app.conversation = conversation
         await self._app.chat.show_conversation()
+        first = conversation.turns[0].text[:60] if conversation.turns else ""
+        self._show_title(title or first)
 
     async def close(self) -> None:
         """Write what waits, and close the store."""

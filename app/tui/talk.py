@@ -235,6 +235,7 @@ class Talk:
         transcript = self._screen.transcript
         transcript.insert(transcript.entries.index(after) + 1, reply)
         self._app.live.begin()
+        self._app.sessions.reply_begins()
         self._app.sessions.keep()
         self._worker = self._screen.run_worker(
             self._run(reply, after, ask), group="reply", exit_on_error=True
@@ -295,6 +296,8 @@ class Talk:
         self._screen.transcript.touch()
         self._app.reply_ended()
         self.pump()
+        if not self.is_running:
+            self._app.sessions.reply_ended()
 
     def _stopped(self, reply: Reply) -> None:
         """The user stopped it. The engine ends a batch of the prompt that it has begun, so such a
