@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -22,8 +22,12 @@ PROCESSES = {"CPU": 0.025, "GPU": 0.01}
 deviation of the logarithm of their ratio: each start lies elsewhere in memory. Measured on a busy
 two-core machine, and from repeated starts on one GPU; part of every interval here, since no number
 of requests to the same two processes can show it."""
-GENERATIONS = 2
-"""How often the engines are started anew, each time for a part of the prompts."""
+GENERATIONS, MOST_GENERATIONS = 2, 4
+"""How often the engines are started, each time for half of the prompts: again for prompts
+whose rates are not confirmed while the interval is wider than `WIDE`."""
+WIDE = 0.07
+"""Half an interval's width, as a logarithm. Whether to go on depends on this alone, never on which
+side the ratio is."""
 
 CONFIRMED = 0.02
 """Two readings of one answer that differ by less are the same."""
@@ -31,6 +35,7 @@ MOST = 3
 """How many times the rounds asked for may be needed until the best rate is confirmed."""
 
 Figure = Callable[[Sample], float | None]
+Ask = Callable[..., Awaitable[None]]
 
 
 class Outcome(StrEnum):
@@ -143,6 +148,14 @@ def _ratio(pairs: Sequence[tuple[float | None, float | None]]) -> tuple[float, I
     return ratio_interval(logs, CONFIDENCE) if logs else None
 
 
+def is_wide(found: tuple[float, Interval] | None) -> bool:
+    """Whether an interval says too little, so that more measuring is worth its time."""
+    if found is None or found[1].low <= 0:
+        return False
+    ratio, interval = found
+    return math.log(interval.high / ratio) > WIDE
+
+
 def widened(ratio: float, interval: Interval, deviation: float) -> Interval:
     """The interval with another, known source of noise in it: a standard deviation of the ratio's
     logarithm."""
@@ -206,34 +219,48 @@ async def compare(
         figure = f"{rate:.1f} tokens/{sample.unit}-s" if rate else ""
         (steps.did if counts else steps.tell)(side, figure)
 
-    if pair.together:
-        comparison.generations = min(GENERATIONS if pair.renewable else 1, len(questions))
-        for generation in range(comparison.generations):
-            if generation:
-                steps.tell("starting both engines anew")
-                await pair.renew()
-            for on in (False, True):
-                await _warm_up(pair, on, settings)
-            for prompt in range(generation, len(questions), comparison.generations):
-                answers = comparison.answers[prompt]
-                for round_ in range(MOST * settings.rounds):
-                    if round_ >= settings.rounds and confirmed(answers.off, answers.on):
-                        break
-                    for on in (bool(round_ % 2), not round_ % 2):
-                        await ask(prompt, on, counts=round_ < settings.rounds)
-    else:
-        comparison.generations = settings.rounds
-        for block in range(2 * settings.rounds):
-            on = block % 4 in (1, 2)  # off, on, on, off
-            await _warm_up(pair, on, settings)
-            for prompt in range(len(questions)):
-                await ask(prompt, on)
+    await (_by_turns if pair.together else _in_blocks)(pair, comparison, ask)
     if not comparison.ratio():
         raise BridgeError(
             "No prompt was answered with two tokens or more on both sides.",
             "Choose other prompts, or allow longer answers.",
         )
     return comparison
+
+
+async def _in_blocks(pair: Pair, comparison: Comparison, ask: Ask) -> None:
+    """All prompts of one side, restart, all of the other: off, on, on, off."""
+    comparison.generations = comparison.settings.rounds
+    for block in range(2 * comparison.settings.rounds):
+        on = block % 4 in (1, 2)
+        await _warm_up(pair, on, comparison.settings)
+        for prompt in range(len(comparison.questions)):
+            await ask(prompt, on)
+
+
+async def _by_turns(pair: Pair, comparison: Comparison, ask: Ask) -> None:
+    """Both sides of each prompt by turns; half of the prompts with one pair of processes, half
+    with another. While noise leaves the interval wide, what is not confirmed is asked again."""
+    rounds, answers = comparison.settings.rounds, comparison.answers
+    parts = min(GENERATIONS if pair.renewable else 1, len(answers))
+    for generation in range(MOST_GENERATIONS if parts > 1 else 1):
+        prompts = list(range(generation % parts, len(answers), parts))
+        if generation >= parts:
+            prompts = [at for at in prompts if not confirmed(answers[at].off, answers[at].on)]
+            if not prompts or not is_wide(comparison.ratio()):
+                continue
+        comparison.generations = generation + 1
+        if generation:
+            await pair.renew()
+        for on in (False, True):
+            await _warm_up(pair, on, comparison.settings)
+        for prompt in prompts:
+            for round_ in range(MOST * rounds):
+                each = answers[prompt]
+                if round_ >= rounds and confirmed(each.off, each.on):
+                    break
+                for on in (bool(round_ % 2), not round_ % 2):
+                    await ask(prompt, on, generation < parts and round_ < rounds)
 
 
 async def _warm_up(pair: Pair, on: bool, settings: Settings) -> None:
