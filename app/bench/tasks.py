@@ -7,30 +7,43 @@ from pathlib import Path
 from app.bench import grading
 from engine_bridge.errors import UsageError
 
-LEASE = """The lease of the north hall begins on 1 March and runs for three years. The tenant
-pays 4,200 a month, due on the third working day, and heating by the meter in the cellar. Two
-keys are handed over against signature; a lost key costs 180. The hall may be used for rehearsal
-and storage, not for sales. Walls may be painted in light colours. The landlord inspects the
-roof each spring and gives notice a week before. Either side may end the lease with six months'
-notice to the end of a quarter, in writing."""
+# Prose stands in one line, as documents do: a model does not repeat a text's hard line breaks,
+# and each would break off what is drafted.
+LEASE = (
+    "The lease of the north hall begins on 1 March and runs for three years. The tenant pays "
+    "4,200 a month, due on the third working day, and heating by the meter in the cellar. Two "
+    "keys are handed over against signature; a lost key costs 180. The hall may be used for "
+    "rehearsal and storage, not for sales. Walls may be painted in light colours. The "
+    "landlord inspects the roof each spring and gives notice a week before. Either side may "
+    "end the lease with six months' notice to the end of a quarter, in writing."
+)
 
-MINUTES = """Present: Okafor, Lindqvist, Marchetti, Tanaka. Apologies: Brandt. The minutes of the
-last meeting were approved without change. Lindqvist reported that the new pump arrived on 14 May
-and runs at 62 percent of its rated power; the old one was sold for parts. Marchetti asked whether
-the budget of 38,000 still holds. Tanaka answered that 31,400 are spent and that the rest covers
-the valves and the inspection in August. The next meeting is on 9 June at 10:00 in room 2.17."""
+MINUTES = (
+    "Present: Okafor, Lindqvist, Marchetti, Tanaka. Apologies: Brandt. The minutes of the "
+    "last meeting were approved without change. Lindqvist reported that the new pump arrived "
+    "on 14 May and runs at 62 percent of its rated power; the old one was sold for parts. "
+    "Marchetti asked whether the budget of 38,000 still holds. Tanaka answered that 31,400 "
+    "are spent and that the rest covers the valves and the inspection in August. The next "
+    "meeting is on 9 June at 10:00 in room 2.17."
+)
 
-MANUAL = """Before the first use, remove the film from both filters and rinse the tank with clear
-water. Fill the tank up to the upper mark, close the lid until it clicks, and press the button for
-three seconds. The lamp turns blue while water is heated and green when it is ready. Empty the
-tank after each use. Clean the filters once a week under running water, never in a dishwasher, and
-replace them after six months. If the lamp blinks red, unplug the device and let it cool down."""
+MANUAL = (
+    "Before the first use, remove the film from both filters and rinse the tank with clear "
+    "water. Fill the tank up to the upper mark, close the lid until it clicks, and press the "
+    "button for three seconds. The lamp turns blue while water is heated and green when it is "
+    "ready. Empty the tank after each use. Clean the filters once a week under running water, "
+    "never in a dishwasher, and replace them after six months. If the lamp blinks red, unplug "
+    "the device and let it cool down."
+)
 
-LETTER = """Dear Ms Havel, thank you for your letter of 3 October about the delivery of order
-48-1127. The two cabinets left our warehouse in Brno on 28 September and were handed to the
-carrier the same day. According to the carrier, nobody could be reached at the address you gave
-us, and the cabinets are now stored at the depot in Olomouc. Please tell us by 20 October when a
-second delivery suits you; storage costs nothing until then. We are sorry for the trouble."""
+LETTER = (
+    "Dear Ms Havel, thank you for your letter of 3 October about the delivery of order "
+    "48-1127. The two cabinets left our warehouse in Brno on 28 September and were handed to "
+    "the carrier the same day. According to the carrier, nobody could be reached at the "
+    "address you gave us, and the cabinets are now stored at the depot in Olomouc. Please "
+    "tell us by 20 October when a second delivery suits you; storage costs nothing until "
+    "then. We are sorry for the trouble."
+)
 
 STACK = '''class Stack:
     """A stack of integers with a limit."""
