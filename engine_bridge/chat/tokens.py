@@ -20,7 +20,8 @@ from engine_bridge.chat.events import Message
 from engine_bridge.chat.flavour import LLAMA_SERVER, SGLANG, Flavour
 
 PATIENCE_S = 120.0
-_LARGE = 200_000
+_LARGE, _PIECE = 200_000, 100_000
+"""Characters."""
 _PROBE = (
     "The 1,234.50 cafés of Zürich don't close;\n\n\tdef f(x): return x**2 != 0x1F  # ok\n"
     "日本語と中文。한국어 Привет, мир! שלום مرحبا हिन्दी ไทย 🙂👩‍🚀 ∑∫≠ ﷽ naïve—“quoted” …\r\n"
@@ -142,7 +143,18 @@ def _post_large(url: str, headers: dict[str, str], body: dict[str, Any]) -> byte
 
 
 def _dump(body: dict[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+    """The body as JSON. Long texts are written piece by piece: one call for all of it would hold
+    up every other thread."""
+    long = {name: text for name, text in body.items() if isinstance(text, str)}
+    rest = {name: value for name, value in body.items() if name not in long}
+    parts = [json.dumps(rest, ensure_ascii=False).encode("utf-8", "replace")[:-1]]
+    for name, text in long.items():
+        parts.append(f'{", " if len(parts) > 1 or rest else ""}"{name}": "'.encode())
+        for start in range(0, len(text), _PIECE):
+            piece = json.dumps(text[start : start + _PIECE], ensure_ascii=False)
+            parts.append(piece[1:-1].encode("utf-8", "replace"))
+        parts.append(b'"')
+    return b"".join([*parts, b"}"])
 
 
 def _listed(answer: bytes | None) -> int | None:

@@ -79,3 +79,12 @@ def test_estimate_is_near_for_english_and_counts_every_chinese_letter():
     assert estimated_tokens("The quick brown fox jumps. " * 100) == pytest.approx(700, rel=0.15)
     assert estimated_tokens("日本語" * 100) == 300
     assert estimated_tokens("") == 0
+
+
+@pytest.mark.parametrize("text", ["", "a", 'x"\\\n' * 60_000, "é🙂" * 120_000, "\ud800"])
+def test_body_written_in_pieces_is_the_same_json(text):
+    import json
+
+    for body in ({"content": text, "add_special": False}, {"a": text, "b": text}, {"n": 1}):
+        clean = {k: v.replace("\ud800", "?") if isinstance(v, str) else v for k, v in body.items()}
+        assert json.loads(tokens._dump(body)) == clean
