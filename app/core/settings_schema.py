@@ -134,11 +134,21 @@ class DocumentSettings(Section):
     )
 
 
+class ChatSettings(Section):
+    titles: bool = setting(
+        True,
+        "Titles by the model",
+        "When it rests after one of the first answers, the model finds a title for the session.",
+        Applies.NOW,
+    )
+
+
 class Settings(Section):
     """The whole file; everything has a default."""
 
     appearance: Appearance = Field(default_factory=Appearance, title="Appearance")
     engine: EngineSettings = Field(default_factory=EngineSettings, title="Engine")
+    chat: ChatSettings = Field(default_factory=ChatSettings, title="Chat")
     documents: DocumentSettings = Field(default_factory=DocumentSettings, title="Documents")
     keys: dict[str, str] = Field(default_factory=dict)
     """Other keys than the usual ones, by the id of what they do."""

@@ -41,6 +41,7 @@ async def test_a_title_leaves_the_cache_to_the_next_question(attached, real_engi
     assert second.cached_tokens >= first.prompt_tokens + first.completion_tokens - 2
     assert store.find(session.key).title == (title or "Say only: Blue.")
     assert len(talk.turns) == 4
+    assert await give_title(session, engine) == ""  # it was asked once
 
 
 async def test_a_title_that_is_given_up_stops_the_engine(attached, real_engine):
@@ -70,13 +71,14 @@ async def test_a_title_given_by_a_person_stays(attached, store):
     assert store.find(session.key).title == "Mine"
 
 
-def test_only_a_first_answer_that_is_complete_is_given_a_title():
+def test_only_one_of_the_first_answers_that_is_complete_is_given_a_title():
     question = Turn("user", "x")
     assert not wants_title(Conversation([question]))
     assert not wants_title(Conversation([question, Turn("assistant", "y")]))
     done = Turn("assistant", "y", finish_reason="stop")
     assert wants_title(Conversation([question, done]))
     assert not wants_title(Conversation([question, done, Turn("user", "z")]))
+    assert not wants_title(Conversation([question, done] * 4))
 
 
 @pytest.mark.parametrize(

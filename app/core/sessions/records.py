@@ -30,6 +30,8 @@ class SessionInfo:
     """All turns, of all branches."""
     model: str
     """The one that answered last; empty where none did."""
+    titled_by: str = "words"
+    """user, model, or words: the first ones of the first question."""
 
 
 @dataclass(frozen=True, slots=True)

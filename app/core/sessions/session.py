@@ -40,6 +40,8 @@ class Session:
         self.key = key or new_key()
         self.notice = notice
         """What the user must know of this session, a sentence; empty where there is nothing."""
+        self.tried_title = False
+        """Whether the model was asked for a title since it was opened."""
         self._missing = missing
         """(sha256, title) of documents that are kept in mind although their text is gone."""
         self._queued: set[str] = set()

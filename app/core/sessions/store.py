@@ -39,7 +39,7 @@ class Incoming:
 
 INFO = """
     SELECT key, title, created, changed, deleted,
-        (SELECT count(*) FROM message WHERE message.session = session.id), answered_by
+        (SELECT count(*) FROM message WHERE message.session = session.id), answered_by, titled_by
     FROM session
 """
 

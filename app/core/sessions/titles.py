@@ -8,7 +8,7 @@ import asyncio
 from contextlib import aclosing
 
 from app.core.conversation import Conversation
-from app.core.sessions.session import BY_MODEL, Session
+from app.core.sessions.session import BY_MODEL, BY_WORDS, Session
 from engine_bridge.chat.events import ChatRequest, Message, Text
 from engine_bridge.contract import EngineState
 from engine_bridge.engine import Engine
@@ -18,28 +18,39 @@ ASK = (
     "Give this conversation a title of at most six words, in the language of my first message."
     " Answer with the title alone."
 )
+MOST_TURNS = 6
+"""A conversation longer than this without a title keeps the first words."""
 MAX_TOKENS = 400
 """A model that thinks needs some; one that has not come to an end by then has no title."""
 MAX_CHARACTERS = 60
 
 
 def wants_title(conversation: Conversation) -> bool:
-    """Whether now is the time: there is one question with a complete answer, and no other."""
-    return len(conversation.turns) == 2 and conversation.turns[1].finish_reason == "stop"
+    """Whether now is the time: one of the first answers is complete, and nothing was asked since."""
+    turns = conversation.turns
+    return 2 <= len(turns) <= MOST_TURNS and turns[-1].finish_reason == "stop"
 
 
 async def give_title(session: Session, engine: Engine) -> str:
-    """Let the model name the session, unless a person did. Returns the title; "" where there is
-    none. Cancel it when the user sends: the engine then stops at once.
+    """Let the model name the session, once, if its title is only the first words of the first
+    question. Returns the title; "" where there is none. Call it when a reply has ended, and
+    cancel it when the user sends: the engine then stops at once.
 
     Does nothing while the engine is busy. Never raises for what the engine does.
     """
-    if not wants_title(session.conversation) or engine.status.state is not EngineState.READY:
+    store = session.store
+    if session.tried_title or not wants_title(session.conversation):
+        return ""
+    if engine.status.state is not EngineState.READY:
         return ""
     try:
+        info = await asyncio.to_thread(store.find, session.key)
+        if info.titled_by != BY_WORDS:
+            return ""
         title = await ask_title(session.conversation, engine)
+        session.tried_title = True
         if title:
-            await asyncio.to_thread(session.store.rename, session.key, title, BY_MODEL)
+            await asyncio.to_thread(store.rename, session.key, title, BY_MODEL)
     except BridgeError:
         return ""
     return title
