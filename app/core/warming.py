@@ -15,7 +15,7 @@ the engine in between, the prefix is asked for once more, and the engine's word 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -32,7 +32,7 @@ from engine_bridge.errors import BridgeError
 if TYPE_CHECKING:
     import httpx
 
-    from app.core.conversation import Conversation
+    from app.core.conversation import Conversation, Turn
     from app.core.documents import Document
     from engine_bridge.backends.base import Endpoint
     from engine_bridge.contract import EngineStatus
@@ -118,6 +118,8 @@ class Warmer:
                     await asyncio.wait([task])
                     if self._task is task:
                         self._task = None
+                    if not task.cancelled() and (error := task.exception()) is not None:
+                        self.problem = repr(error)  # a fault of ours, not to be tried for ever
                     self._rested_at = time.monotonic()
                     self._on_change()
         finally:
@@ -214,7 +216,7 @@ class Warmer:
             conversation.system,
             thinking_of(conversation),
             self._names(conversation.documents),
-            len(_answered(conversation).turns) - conversation.unsent_turns,
+            _count_answered(conversation.turns) - conversation.unsent_turns,
         )
 
     def _same_head(self) -> bool:
@@ -347,7 +349,13 @@ class Warmer:
 
 def _answered(conversation: "Conversation") -> "Conversation":
     """The conversation without a last question that has no answer."""
-    turns = list(conversation.turns)
-    while turns and (turns[-1].role == "user" or not turns[-1].text.strip()):
-        turns.pop()
-    return replace(conversation, turns=turns)
+    turns = conversation.turns
+    return replace(conversation, turns=turns[: _count_answered(turns)])
+
+
+def _count_answered(turns: "Sequence[Turn]") -> int:
+    """How many turns there are up to the last answer."""
+    count = len(turns)
+    while count and (turns[count - 1].role == "user" or not turns[count - 1].text.strip()):
+        count -= 1
+    return count

@@ -1,5 +1,7 @@
 """Replays of what a real SGLang 0.5.23 sent (see tests/recordings/README.md)."""
 
+import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 
@@ -11,8 +13,10 @@ from engine_bridge.backends.attach.optimisations import of_sglang
 from engine_bridge.backends.base import Endpoint
 from engine_bridge.chat import sse
 from engine_bridge.chat.client import stream
-from engine_bridge.chat.events import Progress
+from engine_bridge.chat.events import Message, Progress
 from engine_bridge.chat.flavour import SGLANG
+from engine_bridge.chat.warm import warm
+from engine_bridge.chat.web import new_client
 from engine_bridge.contract import Verdict
 
 COLD = (RECORDINGS / "chat_cold.sse").read_bytes()
@@ -120,3 +124,33 @@ def test_speculation_that_accepts_nothing_fell_back():
     assert seen["speculation"].verdict is Verdict.FELL_BACK
     off = {each.id: each for each in of_sglang(info | {"speculative_algorithm": None}, rank)}
     assert off["speculation"].verdict is Verdict.OFF
+
+
+async def test_warming_asks_for_one_token_after_the_same_beginning_and_believes_the_server():
+    body = recorded("chat_warm.sse")
+    document = Message("user", "<document>…</document>\n\n")
+    async with wire(Reply([http(), body])) as server, new_client(server.url) as client:
+        at = Endpoint(server.url)
+        seen = [event async for event in warm(at, SGLANG, "ling", (document,), client)]
+        asked = server.asked[-1].body
+    assert (seen[-1].total_tokens, seen[-1].cached_tokens) == (3666, 3648)
+    assert asked["max_tokens"] == 1
+    assert asked["messages"][-1]["content"].startswith(document.content)
+    assert len(asked["messages"][-1]["content"]) == len(document.content) + 1
+    assert len(asked["rid"]) == 32
+
+
+async def test_warming_that_is_called_off_is_aborted_in_the_engine():
+    reply = Reply([http()], hold=True)
+    async with wire(reply, Reply([http(b"{}")])) as server, new_client(server.url) as client:
+        events = warm(Endpoint(server.url), SGLANG, "ling", (Message("user", "text"),), client)
+        step = asyncio.ensure_future(anext(events))
+        while not server.asked:
+            await asyncio.sleep(0.01)
+        step.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await step
+        await events.aclose()
+        await asyncio.sleep(0.1)
+        (aborted,) = server.to("/abort_request")
+        assert aborted.body["rid"] == server.asked[0].body["rid"]
