@@ -64,7 +64,8 @@ class Sessions:
 
     def reply_ended(self) -> None:
         """Let the model name the session, once nothing else is asked of it for a while."""
-        self._app.run_worker(self._name(), group="title", exclusive=True)
+        if self._app.settings.chat.titles:
+            self._app.run_worker(self._name(), group="title", exclusive=True)
 
     def reply_begins(self) -> None:
         """The engine is wanted for something else than a title."""
@@ -74,7 +75,15 @@ class Sessions:
         from app.core.sessions.titles import give_title
 
         await asyncio.sleep(IDLE_S)
-        if self.session is not None and (title := await give_title(self.session, self._app.engine)):
+        if self.session is None:
+            return
+        context = self._app.chat.desk.context
+        context.hold()
+        try:
+            title = await give_title(self.session, self._app.engine)
+        finally:
+            context.release()
+        if title:
             self._show_title(title)
 
     def _show_title(self, title: str) -> None:

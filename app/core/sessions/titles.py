@@ -26,7 +26,7 @@ MAX_CHARACTERS = 60
 
 
 def wants_title(conversation: Conversation) -> bool:
-    """Whether now is the time: one of the first answers is complete, and nothing was asked since."""
+    """Whether now is the time: one of the first answers is complete, and the last thing said."""
     turns = conversation.turns
     return 2 <= len(turns) <= MOST_TURNS and turns[-1].finish_reason == "stop"
 
