@@ -65,11 +65,17 @@ class Appearance(Section):
     frames_per_second: int = setting(
         0,
         "Frames per second",
-        "How often the screen is drawn at most. With 0 it is 30, and 8 over SSH, which a thin"
-        " line needs.",
+        "How often the screen is drawn at most. With 0 it is 30, and 8 over SSH.",
         Applies.APP,
         ge=0,
         le=60,
+    )
+    thin_line: Literal["auto", "on", "off"] = setting(
+        "auto",
+        "Thin line",
+        "Sends only what changes on the screen, for slow lines; costs some CPU. With auto it is on"
+        " over SSH.",
+        Applies.APP,
     )
 
 

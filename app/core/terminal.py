@@ -39,6 +39,18 @@ def has_colours(environment: Mapping[str, str] = os.environ) -> bool:
     return True
 
 
+def erases_with_ground(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether what it erases gets the background that is on, as terminfo says."""
+    if os.name != "posix":
+        return False
+    import curses
+
+    with contextlib.suppress(curses.error):
+        curses.setupterm(environment.get("TERM", ""), 2)
+        return curses.tigetflag("bce") > 0 and curses.tigetstr("ech") is not None
+    return False
+
+
 def inside(environment: Mapping[str, str] = os.environ) -> tuple[str, ...]:
     """The programs between us and the user's screen: "tmux", "screen", "SSH", "VS Code" …"""
     found = {

@@ -28,6 +28,7 @@ def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> int:
     suit_terminal(settings)
     from app.tui.app import LingChat
     from app.tui.driver import Driver
+    from app.tui.thin.driver import ThinDriver
 
     documents, sources = read_at_once(files)
     # Textual draws on standard error. A sign that its encoding lacks must not end the app.
@@ -35,7 +36,7 @@ def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> int:
         sys.__stderr__.reconfigure(errors="replace")
     app = LingChat(handle(spec), spec, documents=documents, settings=settings, sources=sources)
     if issubclass(Driver, app.driver_class):  # else TEXTUAL_DRIVER names another
-        app.driver_class = Driver
+        app.driver_class = ThinDriver if _is_thin(settings) else Driver
     app.run()
     return app.return_code or 0
 
@@ -61,6 +62,11 @@ def read_at_once(files: Sequence[str]) -> tuple[list["Document"], list[str]]:
         else:
             documents.append(read_document(path))
     return documents, later
+
+
+def _is_thin(settings: Settings) -> bool:
+    wanted = settings.appearance.thin_line
+    return wanted == "on" or (wanted == "auto" and terminal.is_remote())
 
 
 def suit_terminal(settings: Settings) -> None:

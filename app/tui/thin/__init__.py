@@ -1,0 +1,1 @@
+"""For thin lines: of each frame only what changed on the terminal is sent."""
