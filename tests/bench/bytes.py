@@ -27,7 +27,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import ClassVar
 
-FRAME = b"\x1b[?2026h"
+FRAME, ASKED, ANSWER = b"\x1b[?2026h", b"\x1b[?2026$p", "\x1b[?2026;2$y"
 WORDS = [
     "the",
     "ship",
@@ -83,7 +83,7 @@ class Server(BaseHTTPRequestHandler):
 
 
 class Terminal:
-    """A pseudo-terminal that counts what it gets, and answers nothing."""
+    """A pseudo-terminal that keeps what it gets, and can show a frame at once."""
 
     def __init__(self, argv: list[str], columns: int, rows: int, env: dict[str, str]) -> None:
         self.master, slave = pty.openpty()
@@ -99,6 +99,8 @@ class Terminal:
         while (left := end - time.monotonic()) > 0:
             if select.select([self.master], [], [], left)[0]:
                 found += os.read(self.master, 1 << 16)
+                if ASKED in found[-200:]:
+                    self.write(ANSWER)  # yes, it can show a frame at once
         return found
 
     def until(self, text: bytes, seconds: float = 30.0) -> None:

@@ -40,6 +40,7 @@ class Composer(CompletingArea):
 
     def __init__(self, id: str | None = None) -> None:
         super().__init__(Pastes(), id=id, placeholder=_("Ask anything"))
+        self.cursor_blink = False  # each blink would send a line to the terminal
         self._sent: list[str] = []
         self._at = 0
         """Which of the sent messages is shown; their number means the draft."""

@@ -58,7 +58,7 @@ class SettingsScreen(Screen[None]):
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        self._input.display = False
+        self._input.display = self._input.cursor_blink = False
         chosen_from = {"appearance.theme": tuple(self.app.themes.names)}
         section = ""
         for each in (_choosing(item, chosen_from.get(item.key, ())) for item in items()):

@@ -30,7 +30,13 @@ class ThinWriter:
     def resize(self, columns: int, rows: int) -> None:
         """The terminal has another size: nothing of it is known any more."""
         if (columns, rows) != (self._shown.columns, self._shown.rows):
-            self.__init__(columns, rows, self._erases)  # type: ignore[misc]
+            self._forget(columns, rows)
+
+    def _forget(self, columns: int, rows: int) -> None:
+        was = self._wanted
+        self._shown = Grid(columns, rows)
+        self._wanted = Grid(columns, rows, row=was.row, column=was.column, style=was.style)
+        self._style = self._at = None
 
     def thin(self, data: str) -> str:
         """The shortest we know that shows the same."""
@@ -52,6 +58,7 @@ class ThinWriter:
                 case _:
                     self._flush(dirty, out)
                     self._other(text, out)
+                    wanted = self._wanted
         self._flush(dirty, out)
         if self._at != (wanted.row, wanted.column):
             self._move(wanted.row, wanted.column, out)
@@ -59,9 +66,11 @@ class ThinWriter:
 
     def _other(self, text: str, out: list[str]) -> None:
         """What is no cell goes as it is. The other screen, or a cleared one, is not known."""
+        if text.endswith("J"):
+            out.append(f"\x1b[0;{self._wanted.style}m" if self._wanted.style else "\x1b[0m")
         out.append(text)
         if text.startswith("\x1b[?1049") or text.endswith(("J", "\x1bc")):
-            self.__init__(self._shown.columns, self._shown.rows, self._erases)  # type: ignore[misc]
+            self._forget(self._shown.columns, self._shown.rows)
         elif not text.startswith(("\x1b[?", "\x1b]")):
             self._at = self._style = None
 
