@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.cli.options import engine_options
+from app.core.i18n import _
 
 if TYPE_CHECKING:
     from app.cli.documents import Attaching
@@ -114,15 +115,15 @@ def _question(prompt: str | None, attaching: "Attaching") -> str:
     from engine_bridge.errors import UsageError
 
     if prompt is not None and not prompt.strip():
-        raise UsageError("The prompt is empty.", "Write the question in it.")
+        raise UsageError(_("The prompt is empty."), _("Write the question in it."))
     piped = _piped(note=prompt is not None)
     if prompt is None and not piped.strip():
         raise UsageError(
-            "There is no prompt.", 'Give one, as in: ling-chat ask "What is a prefix cache?"'
+            _("There is no prompt."), _('Give one, as in: ling-chat ask "What is a prefix cache?"')
         )
     if not piped.strip():
         return prompt or ""
-    document = attaching.piped(piped, "standard input")
+    document = attaching.piped(piped, _("standard input"))
     if prompt is None:
         return document.text
     attaching.add(document)
@@ -152,7 +153,7 @@ def _piped(note: bool) -> bytes:
 
     if not _is_piped():
         return b""
-    hint = "ling-chat: reading the document from standard input (</dev/null to do without)"
+    hint = _("ling-chat: reading the document from standard input (</dev/null to do without)")
     timer = threading.Timer(PATIENT_STDIN_S, click.echo, (hint,), {"err": True})
     timer.daemon = True
     if note:

@@ -36,7 +36,8 @@ def chat(
     for file in files:
         if not os.path.exists(file) and not file.lower().startswith(("http://", "https://")):
             raise UsageError(
-                f"There is no command and no file called {file!r}.", "See `ling-chat --help`."
+                _("There is no command and no file called {file!r}.").format(file=file),
+                _("See `ling-chat --help`."),
             )
     is_terminal = all(each.isatty() for each in (sys.stdin, sys.stdout, sys.stderr))
     plain = plain or (is_terminal and terminal.is_dumb())

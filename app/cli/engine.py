@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.options import engine_options
+from app.core.i18n import _, shown
 
 if TYPE_CHECKING:
     from engine_bridge.contract import EngineStatus, Optimisation
     from engine_bridge.host.client import HostedEngine
 
-NO_ENGINE = "No engine is running."
+NO_ENGINE = _("No engine is running.")
 
 
 @click.group()
@@ -30,7 +31,7 @@ def start(engine: str | None, model: str | None, url: str | None, context: int |
 
     spec = wanted(settings_file.load(), engine, model, url, context)
     if spec.backend == "attach":
-        raise UsageError("A server that runs elsewhere cannot be started from here.", "")
+        raise UsageError(_("A server that runs elsewhere cannot be started from here."), "")
 
     async def work() -> "EngineStatus":
         from app.cli.progress import StartProgress
@@ -49,7 +50,11 @@ def start(engine: str | None, model: str | None, url: str | None, context: int |
             await handle.close()
 
     status = asyncio.run(work())
-    click.echo(f"{status.model_name} is ready at {status.base_url} after {status.start_s:.1f} s.")
+    click.echo(
+        _("{model_name} is ready at {base_url} after {start_s:.1f} s.").format(
+            model_name=status.model_name, base_url=status.base_url, start_s=status.start_s
+        )
+    )
 
 
 @engine.command()
@@ -66,7 +71,7 @@ def stop() -> None:
             await handle.close()
         return True
 
-    click.echo("The engine is stopped." if asyncio.run(work()) else NO_ENGINE)
+    click.echo(_("The engine is stopped.") if asyncio.run(work()) else NO_ENGINE)
 
 
 @engine.command()
@@ -100,7 +105,7 @@ def verify(as_json: bool) -> None:
 
     found = asyncio.run(work())
     if found is None or found.engine_pid is None:
-        raise UnavailableError(NO_ENGINE, "Start one with `ling-chat engine start`.")
+        raise UnavailableError(NO_ENGINE, _("Start one with `ling-chat engine start`."))
     if as_json:
         assert found.spec is not None
         report = {
@@ -155,7 +160,11 @@ def set_(optimisation: str, value: str) -> None:
 
     found = asyncio.run(work())
     if found is None:
-        click.echo(f"{optimisation} is {value} from the next start on.")
+        click.echo(
+            _("{optimisation} is {value} from the next start on.").format(
+                optimisation=optimisation, value=value
+            )
+        )
         return
     now = [each for each in found.optimisations if each.id == optimisation]
     click.echo("\n".join(_describe_optimisations(now)))
@@ -183,7 +192,7 @@ def logs(lines: int, follow: bool) -> None:
     files = [each for each in files if each.name != "host.log"]
     path = found.log_path or (str(files[-1]) if files else "")
     if not path:
-        click.echo("No engine has run here yet.")
+        click.echo(_("No engine has run here yet."))
         return
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file.readlines()[-lines:]:
@@ -219,8 +228,8 @@ def _check_known(name: str, known: list[str]) -> None:
 
     if name not in known:
         raise UsageError(
-            f"There is no optimisation {name!r} for this engine.",
-            f"Choose from {', '.join(known)}.",
+            _("There is no optimisation {name!r} for this engine.").format(name=name),
+            _("Choose from {known}.").format(known=", ".join(known)),
         )
 
 
@@ -229,19 +238,26 @@ def _describe(status: "EngineStatus") -> list[str]:
 
     if status.spec is None:
         return [NO_ENGINE]
-    lines = [f"state      {status.state}" + (f", {status.phase}" if status.phase else "")]
+    lines = [
+        f"state      {shown(str(status.state))}"
+        + (f", {shown(status.phase)}" if status.phase else "")
+    ]
     if status.reason:
-        lines.append(f"           {status.reason} {status.cure}")
+        lines.append(f"           {shown(status.reason)} {shown(status.cure)}")
     if status.engine_pid:
         memory = status.load.memory_bytes
         lines += [
             f"model      {status.model_name}  {status.model_path}",
-            *([f"           {status.caveat}"] if status.caveat else []),
-            f"address    {status.base_url}  (process {status.engine_pid})",
-            f"context    {status.context_tokens:,} tokens",
+            *([f"           {shown(status.caveat)}"] if status.caveat else []),
+            _("address    {base_url}  (process {engine_pid})").format(
+                base_url=status.base_url, engine_pid=status.engine_pid
+            ),
+            _("context    {context_tokens:,} tokens").format(context_tokens=status.context_tokens),
             f"threads    {status.threads or 'unknown'}",
             f"memory     {size_text(memory) if memory else 'unknown'}",
-            f"users      {status.users}, {'kept' if status.keep else 'leaves with the last one'}",
+            _("users      {users}, {one}").format(
+                users=status.users, one="kept" if status.keep else "leaves with the last one"
+            ),
         ]
     return lines + _describe_optimisations(status.optimisations)
 
@@ -253,6 +269,6 @@ def _describe_optimisations(
     for each in optimisations:
         detail = each.observed or each.resolved or each.summary
         if each.note:
-            detail += f" ({each.note})"
-        lines.append(f"{each.id:<11}{each.verdict:<20}{detail}")
+            detail = f"{shown(detail)} ({shown(each.note)})"
+        lines.append(f"{each.id:<11}{shown(str(each.verdict)):<20}{shown(detail)}")
     return lines

@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import click
 
+from app.core.i18n import _, shown
 from engine_bridge.errors import BridgeError, UnavailableError
 
 # pydantic would look through all installed packages for plugins: 30 ms of each command's start.
@@ -79,7 +80,7 @@ def run(argv: list[str] | None = None) -> NoReturn:
         from app.core.plain import plain
 
         # A sentence may quote a file's name or a server's words.
-        click.echo(f"ling-chat: {plain(str(problem))}", err=True)
+        click.echo(f"ling-chat: {plain(shown(str(problem)))}", err=True)
         code = problem.exit_code
     except BrokenPipeError:
         # The reader had enough; Python must not complain about it once more at exit.
@@ -88,15 +89,19 @@ def run(argv: list[str] | None = None) -> NoReturn:
     except ConnectionError as problem:
         if debug:
             raise
-        click.echo(f"ling-chat: The engine host left ({problem}). Try again.", err=True)
+        click.echo(
+            _("ling-chat: The engine host left ({problem}). Try again.").format(problem=problem),
+            err=True,
+        )
         code = UnavailableError.exit_code
     except OSError as problem:
         if debug:
             raise
         what = f" ({problem.filename})" if problem.filename else ""
         click.echo(
-            f"ling-chat: The system says: {problem.strerror or problem}{what}."
-            " Check the disk and its permissions.",
+            _(
+                "ling-chat: The system says: {problem}{what}. Check the disk and its permissions."
+            ).format(problem=problem.strerror or problem, what=what),
             err=True,
         )
         code = 1
@@ -104,8 +109,10 @@ def run(argv: list[str] | None = None) -> NoReturn:
         if debug:
             raise
         click.echo(
-            f"ling-chat: Something went wrong that should not: {problem!r}."
-            " Run it again with --debug to see where.",
+            _(
+                "ling-chat: Something went wrong that should not: {problem!r}."
+                " Run it again with --debug to see where."
+            ).format(problem=problem),
             err=True,
         )
         code = 1

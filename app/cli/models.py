@@ -9,6 +9,7 @@ import click
 
 from app.cli.line import Line
 from app.core import figures
+from app.core.i18n import _
 
 if TYPE_CHECKING:
     from engine_bridge.backends.base import Phase
@@ -67,7 +68,7 @@ def _table(rows: list[dict[str, object]]) -> None:
             f"{row['name']:<{wide}}  {size:>8}  {memory:>7}  {row['context_tokens']:>8,}  "
             f"{row['licence']:<10}  {state}"
         )
-        short = "" if row["fits_in_memory"] else " Needs more memory than is free."
+        short = "" if row["fits_in_memory"] else _(" Needs more memory than is free.")
         click.echo(f"  {row['description']}{short}")
 
 
@@ -91,17 +92,19 @@ def pull(name: str | None) -> None:
     try:
         if hashes.is_verified(target(entry), entry, line.show):
             line.end()
-            click.echo(f"{entry.title} is here already: {target(entry)}")
+            click.echo(
+                _("{title} is here already: {entry}").format(title=entry.title, entry=target(entry))
+            )
             return
         path = download(entry, line.show)
     except KeyboardInterrupt:
         raise DownloadStoppedError(
-            f"The download of {entry.title} was stopped.",
-            f"`ling-chat models pull {entry.name}` goes on from there.",
+            _("The download of {title} was stopped.").format(title=entry.title),
+            _("`ling-chat models pull {name}` goes on from there.").format(name=entry.name),
         ) from None
     finally:
         line.end()
-    click.echo(f"{entry.title} is ready: {path}")
+    click.echo(_("{title} is ready: {path}").format(title=entry.title, path=path))
 
 
 @models.command()
@@ -113,7 +116,7 @@ def check(name: str | None) -> None:
 
     names = [name] if name else [model.name for model in store.installed()]
     if not names:
-        click.echo("No model is installed.")
+        click.echo(_("No model is installed."))
     failed: BridgeError | None = None
     for each in names:
         line = PhaseLine()
@@ -127,7 +130,7 @@ def check(name: str | None) -> None:
             continue
         finally:
             line.end()
-        verdict = "ok" if model.entry else "whole (not a model of the registry)"
+        verdict = "ok" if model.entry else _("whole (not a model of the registry)")
         click.echo(f"{each}  {verdict}  sha256 {model.sha256}")
     if failed:
         raise failed
@@ -147,10 +150,14 @@ def remove(name: str, yes: bool) -> None:
         entry: Entry = find(name)
         files = store.files_of(entry)
         if files and not sys.stdin.isatty():
-            raise UsageError("Nothing was deleted: nobody can be asked here.", "Add --yes.")
+            raise UsageError(_("Nothing was deleted: nobody can be asked here."), _("Add --yes."))
         size = size_text(sum(file.stat().st_size for file in files))
-        if files and not click.confirm(f"Delete {entry.title} ({size}, {len(files)} files)?"):
-            click.echo("Nothing was deleted.")
+        if files and not click.confirm(
+            _("Delete {title} ({size}, {files} files)?").format(
+                title=entry.title, size=size, files=len(files)
+            )
+        ):
+            click.echo(_("Nothing was deleted."))
             return
     for file in store.remove(name):
         click.echo(f"deleted {file}")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from app.cli.line import Line
 from app.core import figures
+from app.core.i18n import _, shown
 
 if TYPE_CHECKING:
     from engine_bridge.chat.events import Event, Prefill, Timings
@@ -36,7 +37,11 @@ class Notes:
             return
         match event:
             case Waiting(reason, retry_in_s):
-                self._line.say(f"{reason.rstrip('.')}; trying again in {retry_in_s:.0f} s")
+                self._line.say(
+                    _("{rstrip}; trying again in {retry_in_s:.0f} s").format(
+                        rstrip=shown(reason).rstrip("."), retry_in_s=retry_in_s
+                    )
+                )
             case Prefill() if event.total:
                 self._prefill(event)
             case Reasoning() if self._redraw:
@@ -47,7 +52,7 @@ class Notes:
             case Progress(timings) if self._redraw:
                 self._line.draw(describe(timings))
             case Finished(finish_reason, timings):
-                cut = " · stopped at the token limit" if finish_reason == "length" else ""
+                cut = _(" · stopped at the token limit") if finish_reason == "length" else ""
                 self._line.say(f"{'' if self._aside else chr(10)}{describe(timings)}{cut}")
 
     def _prefill(self, prefill: "Prefill") -> None:
@@ -61,7 +66,7 @@ class Notes:
 
 def describe_prefill(prefill: "Prefill") -> str:
     """ "reading the prompt: 45% · 7,262 new tokens, 2,048 cached · 0:12 left"."""
-    left = f" · {figures.clock(prefill.eta_s)} left" if prefill.eta_s else ""
+    left = _(" · {eta_s} left").format(eta_s=figures.clock(prefill.eta_s)) if prefill.eta_s else ""
     return f"{figures.prefill_line(prefill)}{left}"
 
 
@@ -71,10 +76,16 @@ def describe(timings: "Timings") -> str:
     if timings.decode_tokens_per_s is not None:
         parts.append(f"{timings.decode_tokens_per_s:.1f} tok/s")
     if timings.ttft_s is not None:
-        parts.append(f"first after {timings.ttft_s:.2f} s")
+        parts.append(_("first after {ttft_s:.2f} s").format(ttft_s=timings.ttft_s))
     if timings.prompt_tokens is not None:
-        cached = f" ({timings.cached_tokens:,} cached)" if timings.cached_tokens else ""
+        cached = (
+            _(" ({cached_tokens:,} cached)").format(cached_tokens=timings.cached_tokens)
+            if timings.cached_tokens
+            else ""
+        )
         parts.append(f"prompt {timings.prompt_tokens:,}{cached}")
     if timings.accept_length is not None:
-        parts.append(f"accept length {timings.accept_length:.2f}")
+        parts.append(
+            _("accept length {accept_length:.2f}").format(accept_length=timings.accept_length)
+        )
     return " · ".join(parts)

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from app.cli.line import Line
+from app.core.i18n import _, shown
 
 if TYPE_CHECKING:
     from engine_bridge.contract import EngineStatus
@@ -41,7 +42,7 @@ class StartProgress:
         from engine_bridge.backends.base import step_of
 
         # In a log, one line a step is enough.
-        text = describe(status) if self._line.redraws else step_of(status.phase)
+        text = describe(status) if self._line.redraws else shown(step_of(status.phase))
         if text != self._last:
             (self._line.draw if self._line.redraws else self._line.say)(text)
         self._last = text
@@ -49,9 +50,9 @@ class StartProgress:
 
 def describe(status: "EngineStatus") -> str:
     """A phase in one line: "loading weights 42% · 3 s left"."""
-    parts = [status.phase]
+    parts = [shown(status.phase)]
     if status.fraction is not None:
         parts[0] += f" {status.fraction:.0%}"
     if status.eta_s is not None:
-        parts.append(f"{status.eta_s:.0f} s left")
+        parts.append(_("{eta_s:.0f} s left").format(eta_s=status.eta_s))
     return " · ".join(parts)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from app.core.i18n import _
 from engine_bridge import paths
 
 OSC_52_LIMIT = 74_994
@@ -86,11 +87,11 @@ async def copy(text: str, write: Callable[[str], None] | None) -> str:
         write(sequence)
     argv = tool()
     if argv and await _give(argv, text):
-        return f"Copied, through {argv[0]}."
+        return _("Copied, through {argv}.").format(argv=argv[0])
     if sequence:
-        return "Copied, through the terminal (OSC 52)."
+        return _("Copied, through the terminal (OSC 52).")
     try:
         path = await asyncio.to_thread(to_file, text)
     except OSError as error:
-        return f"It could not be copied: {error}."
-    return f"No clipboard was found: saved as {path}."
+        return _("It could not be copied: {error}.").format(error=error)
+    return _("No clipboard was found: saved as {path}.").format(path=path)

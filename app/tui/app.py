@@ -3,28 +3,28 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable
 from functools import partial
 from pathlib import PurePath
 from typing import Any, ClassVar
 
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
-from textual.filter import LineFilter
 from textual.reactive import reactive
 from textual.screen import Screen
 
 from app.core import clipboard, figures
 from app.core.conversation import Conversation
 from app.core.documents import Document
+from app.core.i18n import _, shown
 from app.core.settings import Settings
-from app.tui import keymap, no_colour
+from app.tui import keymap
+from app.tui.base import BaseApp
 from app.tui.commands import system_commands
 from app.tui.glyphs import ASCII, Glyphs, for_terminal
-from app.tui.no_colour import NoColours
 from app.tui.panel.live import Live
 from app.tui.panel.words import can_switch
-from app.tui.plain import one_line
+from app.tui.plain import said
 from app.tui.screens.chat import ChatScreen
 from app.tui.sessions import Sessions
 from app.tui.theme_watch import ThemeWatch
@@ -35,7 +35,7 @@ from engine_bridge.errors import BridgeError
 TOLD_AFTER_S = 0.5
 
 
-class LingChat(App[None]):
+class LingChat(BaseApp):
     """Chat with a local model and see what its engine does."""
 
     TITLE = "ling-chat"
@@ -49,23 +49,33 @@ class LingChat(App[None]):
     ]
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1", "help", "Keys", priority=True, id="app.help"),
-        Binding("f2", "engine", "Engine", priority=True, id="app.engine"),
+        Binding("f1", "help", _("Keys"), priority=True, id="app.help"),
+        Binding("f2", "engine", _("Engine"), priority=True, id="app.engine"),
         Binding(
-            "f5", "start_engine", "Start engine", show=False, priority=True, id="app.start_engine"
+            "f5",
+            "start_engine",
+            _("Start engine"),
+            show=False,
+            priority=True,
+            id="app.start_engine",
         ),
         Binding(
-            "f6", "apply_remedy", "Apply the cure", show=False, priority=True, id="app.apply_remedy"
+            "f6",
+            "apply_remedy",
+            _("Apply the cure"),
+            show=False,
+            priority=True,
+            id="app.apply_remedy",
         ),
-        Binding("f7", "bench", "Benchmarks", show=False, priority=True, id="app.bench"),
-        Binding("f8", "settings", "Settings", show=False, id="app.settings"),
-        Binding("f9", "sessions", "Sessions", show=False, priority=True, id="app.sessions"),
-        Binding("ctrl+p", "command_palette", "Commands", priority=True, id="app.commands"),
-        Binding("ctrl+q", "quit", "Quit", show=False, priority=True, id="app.quit"),
+        Binding("f7", "bench", _("Benchmarks"), show=False, priority=True, id="app.bench"),
+        Binding("f8", "settings", _("Settings"), show=False, id="app.settings"),
+        Binding("f9", "sessions", _("Sessions"), show=False, priority=True, id="app.sessions"),
+        Binding("ctrl+p", "command_palette", _("Commands"), priority=True, id="app.commands"),
+        Binding("ctrl+q", "quit", _("Quit"), show=False, priority=True, id="app.quit"),
         Binding(
             "ctrl+c",
             "interrupt",
-            "Copy, stop or quit",
+            _("Copy, stop or quit"),
             show=False,
             priority=True,
             id="app.interrupt",
@@ -180,7 +190,7 @@ class LingChat(App[None]):
     @property
     def wanted_when(self) -> str:
         """When the switches that wait will be applied."""
-        return "after this reply" if self.status.state.is_usable else "at the next start"
+        return _("after this reply") if self.status.state.is_usable else _("at the next start")
 
     def _tell_switched(self) -> None:
         """A toast with verdict and effect of each switch that the engine now has as wanted."""
@@ -195,8 +205,8 @@ class LingChat(App[None]):
         for each in self.status.optimisations:
             if each.id == optimisation:
                 effect = figures.effect(each.effect) if each.requested else ""
-                words = ", ".join(filter(None, (str(each.verdict), effect)))
-                self.notify(one_line(f"{each.title}: {words}"), markup=False)
+                words = ", ".join(filter(None, (shown(str(each.verdict)), effect)))
+                self.notify(f"{said(each.title)}: {words}", markup=False)
 
     def action_start_engine(self) -> None:
         """Start the engine, or start it again with what is wanted now."""
@@ -232,14 +242,14 @@ class LingChat(App[None]):
 
     async def verify(self) -> None:
         """Prove every optimisation again and say how it went."""
-        self.notify("Proving every optimisation again.")
+        self.notify(_("Proving every optimisation again."))
         try:
             status = await self.engine.verify()
         except (BridgeError, OSError) as error:
             self.notify(str(error), severity="error", markup=False)
             return
-        lines = [f"{each.title}: {each.verdict}" for each in status.optimisations]
-        self.notify("\n".join(lines) or "This engine has no switches.", markup=False, timeout=8)
+        lines = [f"{said(each.title)}: {shown(str(each.verdict))}" for each in status.optimisations]
+        self.notify("\n".join(lines) or _("This engine has no switches."), markup=False, timeout=8)
 
     async def _try(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -250,14 +260,16 @@ class LingChat(App[None]):
             )
         except OSError as error:
             self.status = EngineStatus(
-                state=EngineState.FAILED, spec=self.spec, reason=f"The engine host left: {error}."
+                state=EngineState.FAILED,
+                spec=self.spec,
+                reason=_("The engine host left: {error}.").format(error=error),
             )
 
     def switch(self, optimisation: str, on: bool) -> None:
         """Switch an optimisation: now, after the running reply, or at the next start."""
         self.wanted[optimisation] = on
         if self.status.state in (EngineState.STOPPED, EngineState.STOPPING):
-            self.notify("It applies at the next start. F5 starts the engine.")
+            self.notify(_("It applies at the next start. F5 starts the engine."))
         elif not self._chat.talk.is_running:
             self._apply_wanted()
         self.mutate_reactive(LingChat.status)  # the screens show what is wanted, too
@@ -281,8 +293,8 @@ class LingChat(App[None]):
         self.settings.engine.keep = keep
         self._save()
         await self._try(self.engine.keep(keep))
-        stays = "stays when you quit" if keep else "goes when the last ling-chat is closed"
-        self.notify(f"The engine {stays}.")
+        stays = _("stays when you quit") if keep else _("goes when the last ling-chat is closed")
+        self.notify(_("The engine {stays}.").format(stays=stays))
 
     # Settings
 
@@ -300,15 +312,15 @@ class LingChat(App[None]):
             case "engine.keep":
                 self.run_worker(self._try(self.engine.keep(self.settings.engine.keep)))
 
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        filters = super().get_line_filters()
-        return [*filters, NoColours()] if self.theme == no_colour.THEME else filters
-
     def _save(self) -> None:
         try:
             self.settings.save()
         except (OSError, BridgeError) as error:
-            self.notify(f"The settings were not saved: {error}", severity="warning", markup=False)
+            self.notify(
+                _("The settings were not saved: {error}").format(error=error),
+                severity="warning",
+                markup=False,
+            )
 
     # Actions of every screen
 
@@ -364,10 +376,7 @@ class LingChat(App[None]):
             if now - self._interrupted_at < 2:
                 self.exit()
             self._interrupted_at = now
-            self.notify("Press Ctrl+C again to quit.", timeout=2)
-
-    def get_key_display(self, binding: Binding) -> str:
-        return binding.key_display or keymap.display(binding.key, long=False)
+            self.notify(_("Press Ctrl+C again to quit."), timeout=2)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield from system_commands(self, self._chat)

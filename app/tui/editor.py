@@ -17,7 +17,7 @@ from app.core.i18n import _
 from engine_bridge.errors import BridgeError, UsageError
 
 FALLBACKS = ("sensible-editor", "nano", "vim", "vi")
-CURE = "Set $EDITOR to an editor that runs in this terminal."
+CURE = _("Set $EDITOR to an editor that runs in this terminal.")
 
 
 def command() -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 
+from app.core.i18n import shown
 from app.core.plain import Plain as _Plain
 from app.core.plain import plain as _plain
 
@@ -31,3 +32,8 @@ class Plain:
     def end(self) -> str:
         """What was held back, once nothing more can come."""
         return self._inner.end()
+
+
+def said(text: str) -> str:
+    """A sentence of engine_bridge in the user's language, on one line."""
+    return one_line(shown(text))

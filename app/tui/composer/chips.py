@@ -27,8 +27,8 @@ class Chip(Static, can_focus=True):
     """One document: its title, its size, and a cross to remove it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Read document", id="chip.open"),
-        Binding("delete,backspace,x", "drop", "Remove document", id="chip.drop"),
+        Binding("enter", "open", _("Read document"), id="chip.open"),
+        Binding("delete,backspace,x", "drop", _("Remove document"), id="chip.drop"),
     ]
 
     class Dropped(Message):
@@ -93,7 +93,7 @@ class ReadingChip(Static, can_focus=True):
     """One document that is being read, and how far that is."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("delete,backspace,x", "stop", "Stop reading", id="chip.stop"),
+        Binding("delete,backspace,x", "stop", _("Stop reading"), id="chip.stop"),
     ]
 
     def __init__(self, reading: Reading, glyphs: Glyphs) -> None:

@@ -20,12 +20,12 @@ class Composer(CompletingArea):
     """Grows with what is typed, up to a third of the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "Send", id="composer.send"),
-        Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", id="composer.newline"),
-        Binding("up", "up", "Previous message", show=False, id="composer.up"),
-        Binding("down", "down", "Next message", show=False, id="composer.down"),
+        Binding("enter", "send", _("Send"), id="composer.send"),
+        Binding("ctrl+j,shift+enter,alt+enter", "newline", _("New line"), id="composer.newline"),
+        Binding("up", "up", _("Previous message"), show=False, id="composer.up"),
+        Binding("down", "down", _("Next message"), show=False, id="composer.down"),
         # TextArea's own redo key is the app's copy key.
-        Binding("ctrl+shift+z", "redo", "Redo", show=False, id="composer.redo"),
+        Binding("ctrl+shift+z", "redo", _("Redo"), show=False, id="composer.redo"),
     ]
 
     class Sent(Message):

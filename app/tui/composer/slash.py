@@ -74,17 +74,17 @@ def _register_ours() -> None:
     register(
         SlashCommand(
             "attach",
-            "Attach a file, a folder or a web page",
+            _("Attach a file, a folder or a web page"),
             lambda chat, argument: chat.desk.attach(argument),
-            "PATH or URL",
+            _("PATH or URL"),
             takes_path=True,
         )
     )
-    add("shelf", "The documents of this conversation", lambda chat: chat.action_shelf())
-    add("edit", "Write in your own editor", lambda chat: chat.action_edit())
-    add("new", "New chat", lambda chat: chat.action_new_chat())
-    add("help", "Keys", lambda chat: chat.app.action_help())
-    add("quit", "Quit", lambda chat: chat.app.action_quit())
+    add("shelf", _("The documents of this conversation"), lambda chat: chat.action_shelf())
+    add("edit", _("Write in your own editor"), lambda chat: chat.action_edit())
+    add("new", _("New chat"), lambda chat: chat.action_new_chat())
+    add("help", _("Keys"), lambda chat: chat.app.action_help())
+    add("quit", _("Quit"), lambda chat: chat.app.action_quit())
 
 
 _register_ours()

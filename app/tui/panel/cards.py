@@ -9,7 +9,7 @@ from app.tui.panel.gauges import meter, sparkline, spread, stacked
 from app.tui.panel.live import Live
 from app.tui.panel.rows import Rows, hanging
 from app.tui.panel.words import cure, engine_facts, gpu_facts, state_sign, state_text
-from app.tui.plain import one_line
+from app.tui.plain import one_line, said
 from engine_bridge.contract import EngineState, EngineStatus
 
 NOTHING = "–"
@@ -66,7 +66,12 @@ class SpeedCard(Rows):
         return Content.assemble(
             ("TTFT ", "$muted"),
             NOTHING if timings.ttft_s is None else figures.seconds(timings.ttft_s),
-            (f" {self._glyphs.dot} {share}% cached" if share is not None else "", "$muted"),
+            (
+                _(" {dot} {share}% cached").format(dot=self._glyphs.dot, share=share)
+                if share is not None
+                else "",
+                "$muted",
+            ),
         )
 
     def _context_row(self, width: int) -> Content:
@@ -145,18 +150,18 @@ class EngineCard(Rows):
         if status.state is EngineState.STARTING:
             for step in status.phases:
                 if step.seconds is not None:
-                    done = Content.assemble((f"  {one_line(step.title)}", "$muted"))
+                    done = Content.assemble((f"  {said(step.title)}", "$muted"))
                     took = Content.assemble((figures.seconds(step.seconds), "$muted"))
                     rows.append(spread(done, took, width))
         if status.state is EngineState.STARTING and status.fraction is not None:
             bar = meter(status.fraction, width - 2, glyphs, "$accent")
             rows.append(Content.assemble("  ", bar))
         if status.reason:
-            rows += hanging(Content.assemble((one_line(status.reason), "$error")), width)
+            rows += hanging(Content.assemble((said(status.reason), "$error")), width)
         if status.cure:
             rows += hanging(Content(cure(status)), width)
         if gpu := gpu_facts(status, glyphs):
             rows.append(Content.assemble((f"  {gpu}", "$muted")))
         if status.load.advice:
-            rows += hanging(Content.assemble((one_line(status.load.advice), "$warning")), width)
+            rows += hanging(Content.assemble((said(status.load.advice), "$warning")), width)
         return rows

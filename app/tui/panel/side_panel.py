@@ -8,13 +8,14 @@ from textual.content import Content
 from textual.widgets import Label, Static
 
 from app.core import figures
+from app.core.i18n import _
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.cards import EngineCard, SpeedCard
 from app.tui.panel.gauges import meter
 from app.tui.panel.live import Live
 from app.tui.panel.switches import Switches
 from app.tui.panel.words import progress_text, state_sign, state_text
-from app.tui.plain import one_line
+from app.tui.plain import one_line, said
 from engine_bridge.contract import EngineState, EngineStatus, Optimisation
 
 
@@ -25,13 +26,13 @@ class SidePanel(VerticalScroll, can_focus=False):
         super().__init__(id=id)
         self._speed = SpeedCard(live, glyphs, id="speed")
         self._engine = EngineCard(glyphs, id="engine")
-        self._title = Label("Optimisations", classes="title")
+        self._title = Label(_("Optimisations"), classes="title")
         self._switches = Switches(glyphs, id="switches")
 
     def compose(self) -> ComposeResult:
-        yield Label("Engine", classes="title")
+        yield Label(_("Engine"), classes="title")
         yield self._engine
-        yield Label("Speed", classes="title")
+        yield Label(_("Speed"), classes="title")
         yield self._speed
         yield self._title
         yield self._switches
@@ -90,7 +91,7 @@ class StatusLine(Static):
         if status.state is EngineState.STARTING:
             return self._start(state)
         if status.state is EngineState.FAILED:
-            reason = Content.assemble("  ", (one_line(status.reason), "$error"))
+            reason = Content.assemble("  ", (said(status.reason), "$error"))
             return [Content.assemble(state, (state_text(status, glyphs), "$error"), reason)]
         if not status.state.is_usable:
             return [Content.assemble(state, state_text(status, glyphs))]
@@ -106,13 +107,13 @@ class StatusLine(Static):
             pieces = [Content.assemble(state, number), *self._details()]
         if status.model_name:
             pieces.append(Content.assemble((one_line(status.model_name), "$muted")))
-        pieces.append(Content.assemble(("F2: engine and switches", "$muted")))
+        pieces.append(Content.assemble((_("F2: engine and switches"), "$muted")))
         return pieces
 
     def _start(self, state: Content) -> list[Content]:
         """How far it is comes first: what is under way may be long."""
         status = self._status
-        phase = one_line(status.phase) or "starting"
+        phase = said(status.phase) or "starting"
         first = Content.assemble(state, "  ".join(filter(None, (progress_text(status), phase))))
         if status.fraction is None:
             return [first]
@@ -127,5 +128,9 @@ class StatusLine(Static):
             details.append(f"accept {timings.accept_length:.2f}")
         if live.context_used is not None and self._status.context_tokens:
             total = figures.short_count(self._status.context_tokens)
-            details.append(f"context {live.context_used:,}/{total}")
+            details.append(
+                _("context {context_used:,}/{total}").format(
+                    context_used=live.context_used, total=total
+                )
+            )
         return [Content.assemble((each, "$muted")) for each in details]

@@ -11,10 +11,11 @@ from textual.content import Content
 from textual.message import Message
 
 from app.core import figures
+from app.core.i18n import _, shown
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.rows import Rows, hanging, labelled
 from app.tui.panel.words import can_switch, switch_hint, switch_sign
-from app.tui.plain import one_line
+from app.tui.plain import one_line, said
 from engine_bridge.contract import Optimisation, Verdict
 from engine_bridge.models.progress import size_text
 
@@ -23,13 +24,13 @@ def proof(optimisation: Optimisation) -> list[tuple[str, str]]:
     """The chain of proof in words: (link, what is known of it)."""
     effect = figures.effect(optimisation.effect)
     how = optimisation.effect.how if optimisation.effect else ""
-    missing = "not yet" if optimisation.requested else ""
+    missing = _("not yet") if optimisation.requested else ""
     chain = [
         ("requested", "on" if optimisation.requested else "off"),
-        ("resolved", optimisation.resolved or missing),
-        ("observed", optimisation.observed or missing),
+        ("resolved", shown(optimisation.resolved or missing)),
+        ("observed", shown(optimisation.observed or missing)),
         ("measured", " ".join(filter(None, (effect, f"({how})" if how else ""))) or missing),
-        ("verdict", str(optimisation.verdict)),
+        ("verdict", shown(str(optimisation.verdict))),
     ]
     for key, value in optimisation.evidence.items():
         label = key.removesuffix("_bytes").replace("_", " ").replace(".", " ")
@@ -46,7 +47,9 @@ def evidence_text(key: str, value: Any) -> str:
             count = f"{value:,.{0 if value == int(value) else 2}f}"
             return size_text(value) if key.endswith("_bytes") else count
         case {"in": read, "out": made}:  # of a trial of the weights' forms, in CPU seconds
-            return f"{read:.1f} s for 2,048 tokens in, {made:.1f} s for 128 out"
+            return _("{read:.1f} s for 2,048 tokens in, {made:.1f} s for 128 out").format(
+                read=read, made=made
+            )
         case dict():
             inner = key if key.endswith("_bytes") else ""
             joint = " " if inner else ": "
@@ -62,10 +65,10 @@ class SwitchRow(Rows, can_focus=True):
     """One switch. Space, Enter or a click switch it; `i` shows its proof."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,enter", "switch", "Switch", id="switch.switch"),
-        Binding("i", "details", "Details", id="switch.details"),
-        Binding("up", "app.focus_previous", "Previous", show=False, id="switch.previous"),
-        Binding("down", "app.focus_next", "Next", show=False, id="switch.next"),
+        Binding("space,enter", "switch", _("Switch"), id="switch.switch"),
+        Binding("i", "details", _("Details"), id="switch.details"),
+        Binding("up", "app.focus_previous", _("Previous"), show=False, id="switch.previous"),
+        Binding("down", "app.focus_next", _("Next"), show=False, id="switch.next"),
     ]
 
     class Switched(Message):
@@ -106,7 +109,7 @@ class SwitchRow(Rows, can_focus=True):
         optimisation = self.optimisation
         sign, colour = switch_sign(optimisation, self._glyphs)
         key = f"{self._number} " if self._number and can_switch(optimisation) else ""
-        title = key + one_line(optimisation.title)
+        title = key + said(optimisation.title)
         rows = [
             Content.assemble(
                 (f"{sign} ", colour), (title, "" if self.is_supported else "$muted 70%")
@@ -115,11 +118,11 @@ class SwitchRow(Rows, can_focus=True):
         for each in self._state(width):
             rows += hanging(each, width)
         if self._is_open:
-            rows += hanging(Content.assemble((one_line(optimisation.summary), "$muted")), width)
+            rows += hanging(Content.assemble((said(optimisation.summary), "$muted")), width)
             for link, words in proof(optimisation):
                 rows += labelled(link, words, width, column=10, indent=2)
         if self.has_focus or self.mouse_hover:
-            more = "i hides the proof." if self._is_open else "i shows the proof."
+            more = _("i hides the proof.") if self._is_open else _("i shows the proof.")
             hint = f"{switch_hint(optimisation)} {more}" if can_switch(optimisation) else more
             rows += hanging(Content.assemble((hint, "italic $muted")), width)
         return rows
@@ -132,7 +135,7 @@ class SwitchRow(Rows, can_focus=True):
         rows = []
         if self.is_supported:
             _, colour = switch_sign(optimisation, self._glyphs)
-            verdict = Content.assemble((str(optimisation.verdict), colour))
+            verdict = Content.assemble((shown(str(optimisation.verdict)), colour))
             effect = figures.effect(optimisation.effect)
             gained = Content.assemble((effect if optimisation.requested else "", "$muted"))
             together = Content.assemble(verdict, (f" {self._glyphs.dot} ", "$muted"), gained)
@@ -142,10 +145,10 @@ class SwitchRow(Rows, can_focus=True):
                 rows.append(together)
             else:
                 rows += [verdict, gained]
-        if note := one_line(optimisation.note):
+        if note := said(optimisation.note):
             rows.append(Content.assemble((note, "$muted")))
         elif not self.is_supported:
-            rows.append(Content.assemble(("not supported here", "$muted 70%")))
+            rows.append(Content.assemble((_("not supported here"), "$muted 70%")))
         return rows
 
     def on_click(self, event: events.Click) -> None:

@@ -3,8 +3,9 @@
 from textual.content import Content
 
 from app.core import figures
+from app.core.i18n import _
 from app.tui.glyphs import Glyphs
-from app.tui.plain import one_line
+from app.tui.plain import said
 from engine_bridge.contract import (
     Applies,
     EngineSpec,
@@ -34,12 +35,12 @@ def state_text(status: EngineStatus, glyphs: Glyphs) -> str:
     key that ends it."""
     match status.state:
         case EngineState.STARTING:
-            phase = one_line(status.phase) or "starting"
+            phase = said(status.phase) or "starting"
             return f"{phase} {progress_text(status)}".rstrip()
         case EngineState.STOPPED:
-            return f"stopped {glyphs.dot} F5 starts it"
+            return _("stopped {dot} F5 starts it").format(dot=glyphs.dot)
         case EngineState.FAILED:
-            helps = "F6 does what helps" if status.remedy else "F5 starts it again"
+            helps = _("F6 does what helps") if status.remedy else _("F5 starts it again")
             return f"failed {glyphs.dot} {helps}"
         case _:
             return str(status.state)
@@ -59,7 +60,7 @@ def steps(status: EngineStatus, now: float) -> list[tuple[str, float | None]]:
     if status.state is EngineState.STARTING and status.started_at is not None:
         running = max(0.0, now - status.started_at - sum(p.seconds or 0 for p in status.phases))
     return [
-        (one_line(each.title), running if each.seconds is None else each.seconds)
+        (said(each.title), running if each.seconds is None else each.seconds)
         for each in status.phases
     ]
 
@@ -76,8 +77,8 @@ def engine_facts(status: EngineStatus, glyphs: Glyphs) -> str:
 
 def cure(status: EngineStatus) -> str:
     """What helps a failed engine, with the key that does it where one can."""
-    key = "F6 does that." if status.remedy else ""
-    return one_line(f"{status.cure} {key}".strip())
+    key = _("F6 does that.") if status.remedy else ""
+    return f"{said(status.cure)} {key}".strip()
 
 
 def gpu_facts(status: EngineStatus, glyphs: Glyphs) -> str:
@@ -130,7 +131,9 @@ def switch_hint(optimisation: Optimisation) -> str:
     """What a switch of it would mean: when it applies and how long that took last time."""
     verb = "off" if optimisation.requested else "on"
     if optimisation.applies is Applies.NEXT_MESSAGE:
-        return f"Space switches it {verb} for the next message."
+        return _("Space switches it {verb} for the next message.").format(verb=verb)
     took = optimisation.last_change_s
-    last = f" (took {figures.seconds(took)} last time)" if took is not None else ""
-    return f"Space switches it {verb}; the engine restarts{last}."
+    last = (
+        _(" (took {took} last time)").format(took=figures.seconds(took)) if took is not None else ""
+    )
+    return _("Space switches it {verb}; the engine restarts{last}.").format(verb=verb, last=last)

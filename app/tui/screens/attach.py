@@ -30,10 +30,10 @@ class AttachScreen(ModalScreen[str]):
     CSS_PATH = "attach.tcss"
     AUTO_FOCUS = "#source"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Back", id="attach.cancel"),
-        Binding("tab", "complete", "Complete", id="attach.complete", priority=True),
-        Binding("down", "move(1)", "Next", show=False, id="attach.down", priority=True),
-        Binding("up", "move(-1)", "Previous", show=False, id="attach.up", priority=True),
+        Binding("escape", "cancel", _("Back"), id="attach.cancel"),
+        Binding("tab", "complete", _("Complete"), id="attach.complete", priority=True),
+        Binding("down", "move(1)", _("Next"), show=False, id="attach.down", priority=True),
+        Binding("up", "move(-1)", _("Previous"), show=False, id="attach.up", priority=True),
     ]
 
     def __init__(self, offers: Offers) -> None:
@@ -110,8 +110,8 @@ class FolderScreen(ModalScreen[bool]):
     CSS_PATH = "attach.tcss"
     AUTO_FOCUS = "#files"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "answer(True)", "Attach", id="folder.attach", priority=True),
-        Binding("escape", "answer(False)", "Back", id="folder.cancel"),
+        Binding("enter", "answer(True)", _("Attach"), id="folder.attach", priority=True),
+        Binding("escape", "answer(False)", _("Back"), id="folder.cancel"),
     ]
 
     def __init__(self, preview: "FolderPreview") -> None:

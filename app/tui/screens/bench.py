@@ -38,11 +38,11 @@ class BenchScreen(Screen[None]):
     CSS_PATH = "bench.tcss"
     AUTO_FOCUS = "#menu"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f7", "back", "Back", id="bench.back"),
-        Binding("s", "stop", "Stop", id="bench.stop"),
-        Binding("space", "mark", "Mark", id="bench.mark"),
-        Binding("c", "compare", "Compare", id="bench.compare"),
-        Binding("e", "export", "Export", id="bench.export"),
+        Binding("escape,f7", "back", _("Back"), id="bench.back"),
+        Binding("s", "stop", _("Stop"), id="bench.stop"),
+        Binding("space", "mark", _("Mark"), id="bench.mark"),
+        Binding("c", "compare", _("Compare"), id="bench.compare"),
+        Binding("e", "export", _("Export"), id="bench.export"),
     ]
 
     app: "LingChat"

@@ -30,8 +30,8 @@ class BudgetScreen(ModalScreen["Choice | None"]):
     CSS_PATH = "budget.tcss"
     AUTO_FOCUS = "#choices"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Back", id="budget.cancel"),
-        Binding("e", "edit", "Other pages", id="budget.edit"),
+        Binding("escape", "cancel", _("Back"), id="budget.cancel"),
+        Binding("e", "edit", _("Other pages"), id="budget.edit"),
     ]
 
     def __init__(self, budget: "Budget", glyphs: Glyphs) -> None:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Static
 
-from app.core.i18n import _
+from app.core.i18n import _, shown
 from app.core.tree import Turn
 from app.tui.composer import slash
 from app.tui.composer.composer import Composer
@@ -45,33 +45,33 @@ class ChatScreen(DocumentScreen):
 
     AUTO_FOCUS = "#composer"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "Stop", id="chat.stop"),
-        Binding("ctrl+y", "copy", "Copy", priority=True, id="chat.copy"),
-        Binding("ctrl+r", "regenerate", "Again", id="chat.regenerate"),
-        Binding("ctrl+l", "edit_last", "Edit the last message", show=False, id="chat.edit_last"),
-        Binding("f12", "think_next", "Think about the next", show=False, id="chat.think_next"),
-        Binding("f10", "parameters", "This session", show=False, id="chat.parameters"),
-        Binding("ctrl+b", "branches", "Branches", show=False, id="chat.branches"),
-        Binding("ctrl+n", "new_chat", "New chat", show=False, id="chat.new_chat"),
-        Binding("ctrl+t", "thinking", "Thinking", show=False, id="chat.thinking"),
-        Binding("f3", "panel", "Panel", show=False, id="chat.panel"),
-        Binding("pageup", "page(-1)", "Scroll up", show=False, priority=True, id="chat.page_up"),
+        Binding("escape", "stop", _("Stop"), id="chat.stop"),
+        Binding("ctrl+y", "copy", _("Copy"), priority=True, id="chat.copy"),
+        Binding("ctrl+r", "regenerate", _("Again"), id="chat.regenerate"),
+        Binding("ctrl+l", "edit_last", _("Edit the last message"), show=False, id="chat.edit_last"),
+        Binding("f12", "think_next", _("Think about the next"), show=False, id="chat.think_next"),
+        Binding("f10", "parameters", _("This session"), show=False, id="chat.parameters"),
+        Binding("ctrl+b", "branches", _("Branches"), show=False, id="chat.branches"),
+        Binding("ctrl+n", "new_chat", _("New chat"), show=False, id="chat.new_chat"),
+        Binding("ctrl+t", "thinking", _("Thinking"), show=False, id="chat.thinking"),
+        Binding("f3", "panel", _("Panel"), show=False, id="chat.panel"),
+        Binding("pageup", "page(-1)", _("Scroll up"), show=False, priority=True, id="chat.page_up"),
         Binding(
-            "pagedown", "page(1)", "Scroll down", show=False, priority=True, id="chat.page_down"
+            "pagedown", "page(1)", _("Scroll down"), show=False, priority=True, id="chat.page_down"
         ),
         Binding(
-            "ctrl+up", "row(-1)", "Scroll up a row", show=False, priority=True, id="chat.row_up"
+            "ctrl+up", "row(-1)", _("Scroll up a row"), show=False, priority=True, id="chat.row_up"
         ),
         Binding(
             "ctrl+down",
             "row(1)",
-            "Scroll down a row",
+            _("Scroll down a row"),
             show=False,
             priority=True,
             id="chat.row_down",
         ),
-        Binding("ctrl+home", "top", "To the top", show=False, priority=True, id="chat.top"),
-        Binding("ctrl+end", "end", "To the end", show=False, priority=True, id="chat.end"),
+        Binding("ctrl+home", "top", _("To the top"), show=False, priority=True, id="chat.top"),
+        Binding("ctrl+end", "end", _("To the end"), show=False, priority=True, id="chat.end"),
     ]
 
     app: "LingChat"
@@ -86,7 +86,7 @@ class ChatScreen(DocumentScreen):
         self.composer = Composer(id="composer")
         self._welcome = Welcome(glyphs, id="welcome")
         self._middle = Vertical(self._welcome, id="middle")
-        self._behind = Static(f"{glyphs.down} new below", id="behind")
+        self._behind = Static(_("{down} new below").format(down=glyphs.down), id="behind")
         self._status_line = StatusLine(live, glyphs, id="status")
         self._panel = SidePanel(live, glyphs, id="panel")
         self._footer = Footer(show_command_palette=False, compact=True)
@@ -125,8 +125,8 @@ class ChatScreen(DocumentScreen):
         was, self._was = self._was, status.state
         has_failed = status.state is EngineState.FAILED and was is not EngineState.FAILED
         if has_failed and self.transcript.entries:
-            helps = f"{cure(status)} F5 starts it again.".strip()
-            self.transcript.append(NoteEntry(status.reason, helps, is_bad=True))
+            helps = _("{status} F5 starts it again.").format(status=cure(status)).strip()
+            self.transcript.append(NoteEntry(shown(status.reason), helps, is_bad=True))
         self._show_status(status)
         app = self.app
         await self._panel.show(status, app.switches, app.wanted, app.wanted_when, self._frame)
@@ -307,7 +307,11 @@ class ChatScreen(DocumentScreen):
     def action_panel(self) -> None:
         """Show or hide the side panel."""
         if self.size.width < WIDE:
-            self.notify(f"The panel needs {WIDE} columns; the engine screen (F2) shows it all.")
+            self.notify(
+                _("The panel needs {WIDE} columns; the engine screen (F2) shows it all.").format(
+                    WIDE=WIDE
+                )
+            )
             return
         self._panel_wanted = not self._panel_wanted
         self._place(self.size.width, self.size.height)

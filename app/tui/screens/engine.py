@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Footer, Log, Static
 
 from app.core import figures
+from app.core.i18n import _, shown
 from app.tui.panel.cards import NOTHING
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Made, hanging, labelled
@@ -26,7 +27,7 @@ from app.tui.panel.words import (
     state_text,
     steps,
 )
-from app.tui.plain import one_line
+from app.tui.plain import one_line, said
 from app.tui.screens.log_tail import LogTail
 from engine_bridge.contract import EngineState, EngineStatus
 from engine_bridge.models.progress import size_text
@@ -43,7 +44,7 @@ class Facts(VerticalScroll):
     """The details; they scroll while they or a switch in them have the focus."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("pageup", "page_up", "Scroll", key_display="PgDn"),
+        Binding("pageup", "page_up", _("Scroll"), key_display="PgDn"),
     ]
 
 
@@ -53,13 +54,13 @@ class EngineScreen(Screen[None]):
     CSS_PATH = "engine.tcss"
     AUTO_FOCUS = "#facts"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f2,q", "back", "Back", priority=True, id="engine.back"),
-        Binding("r", "restart", "Restart", id="engine.restart"),
-        Binding("s", "stop", "Stop", id="engine.stop"),
-        Binding("enter,f5", "start", "Start", id="engine.start"),
-        Binding("v", "verify", "Verify", id="engine.verify"),
-        Binding("1", "switch(1)", "Switch", key_display="1-9"),
-        *(Binding(str(n), f"switch({n})", "Switch", show=False) for n in range(2, 10)),
+        Binding("escape,f2,q", "back", _("Back"), priority=True, id="engine.back"),
+        Binding("r", "restart", _("Restart"), id="engine.restart"),
+        Binding("s", "stop", _("Stop"), id="engine.stop"),
+        Binding("enter,f5", "start", _("Start"), id="engine.start"),
+        Binding("v", "verify", _("Verify"), id="engine.verify"),
+        Binding("1", "switch(1)", _("Switch"), key_display="1-9"),
+        *(Binding(str(n), f"switch({n})", _("Switch"), show=False) for n in range(2, 10)),
     ]
 
     app: "LingChat"
@@ -72,17 +73,17 @@ class EngineScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         with Horizontal(id="columns"):
             with Facts(id="facts"):
-                yield Static("Engine", classes="title")
+                yield Static(_("Engine"), classes="title")
                 yield Made(id="engine-facts", classes="part")
-                yield Static("Start", classes="title", id="start-title")
+                yield Static(_("Start"), classes="title", id="start-title")
                 yield Made(id="phases", classes="part")
-                yield Static("Optimisations", classes="title", id="proofs-title")
+                yield Static(_("Optimisations"), classes="title", id="proofs-title")
                 yield Switches(self.app.glyphs, id="proofs", keys=True)
             yield Log(id="log", max_lines=LOG_LINES)
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        self.query_one("#log").border_title = "Log"
+        self.query_one("#log").border_title = _("Log")
         self.watch(self.app, "status", self._show)
         self.set_interval(TICK_S, self._tick)
         self.call_after_refresh(self._tick)
@@ -119,15 +120,15 @@ class EngineScreen(Screen[None]):
         if status.state is EngineState.STARTING and status.fraction is not None:
             rows.append(meter(status.fraction, min(32, width), glyphs, "$accent"))
         if status.reason:
-            rows += hanging(Content.assemble((one_line(status.reason), "$error")), width)
+            rows += hanging(Content.assemble((said(status.reason), "$error")), width)
         if status.cure:
             rows += hanging(Content(cure(status)), width)
-        for text in filter(None, (status.caveat, status.load.advice)):
+        for text in map(shown, filter(None, (status.caveat, status.load.advice))):
             rows += hanging(Content.assemble((one_line(text), "$warning")), width)
         for label, value in _known(status):
             rows += labelled(label, one_line(value), width)
         if drafts := figures.accepted_drafts(self.app.live.timings):
-            rows += labelled("drafts kept", drafts, width)
+            rows += labelled(_("drafts kept"), drafts, width)
         if gpu := gpu_facts(status, glyphs):
             rows += labelled("GPU", gpu, width)
         return rows
@@ -194,8 +195,8 @@ def _known(status: EngineStatus) -> list[tuple[str, str]]:
         ("process", str(status.engine_pid or "")),
         ("address", status.base_url),
         ("started", f"{figures.seconds(started)} ago" if started > 0 else ""),
-        ("start took", figures.seconds(status.start_s) if status.start_s else ""),
-        ("on quit", "stays" if status.keep else "goes with its last user"),
+        (_("start took"), figures.seconds(status.start_s) if status.start_s else ""),
+        (_("on quit"), "stays" if status.keep else _("goes with its last user")),
     ]
     return [(label, value) for label, value in facts if value]
 

@@ -29,10 +29,10 @@ class KeptScreen(ModalScreen[str]):
     CSS_PATH = "kept.tcss"
     AUTO_FOCUS = "#filter"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Back", id="kept.cancel"),
-        Binding("ctrl+d", "forget", "Forget for good", id="kept.forget", priority=True),
-        Binding("down", "move(1)", "Next", show=False, id="kept.down", priority=True),
-        Binding("up", "move(-1)", "Previous", show=False, id="kept.up", priority=True),
+        Binding("escape", "cancel", _("Back"), id="kept.cancel"),
+        Binding("ctrl+d", "forget", _("Forget for good"), id="kept.forget", priority=True),
+        Binding("down", "move(1)", _("Next"), show=False, id="kept.down", priority=True),
+        Binding("up", "move(-1)", _("Previous"), show=False, id="kept.up", priority=True),
     ]
 
     def __init__(self, store: "ShelfStore", attached: set[str]) -> None:

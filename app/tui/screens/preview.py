@@ -35,12 +35,12 @@ class PreviewScreen(Screen[None]):
     CSS_PATH = "preview.tcss"
     AUTO_FOCUS = "#text"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,f4", "back", "Back", id="preview.back"),
-        Binding("slash,ctrl+f", "find", "Search", id="preview.find"),
-        Binding("n", "next(1)", "Next", id="preview.next"),
-        Binding("N", "next(-1)", "Previous", show=False, id="preview.previous"),
-        Binding("g", "go_to", "Go to page", id="preview.go_to"),
-        Binding("y", "copy", "Copy all", show=False, id="preview.copy"),
+        Binding("escape,q,f4", "back", _("Back"), id="preview.back"),
+        Binding("slash,ctrl+f", "find", _("Search"), id="preview.find"),
+        Binding("n", "next(1)", _("Next"), id="preview.next"),
+        Binding("N", "next(-1)", _("Previous"), show=False, id="preview.previous"),
+        Binding("g", "go_to", _("Go to page"), id="preview.go_to"),
+        Binding("y", "copy", _("Copy all"), show=False, id="preview.copy"),
     ]
 
     def __init__(self, document: Document, glyphs: Glyphs, offset: int | None = None) -> None:

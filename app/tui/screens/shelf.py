@@ -23,8 +23,8 @@ class ShelfScreen(ModalScreen[None]):
     CSS_PATH = "shelf.tcss"
     AUTO_FOCUS = "#list"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,f4,q", "dismiss", "Back", id="shelf.back"),
-        Binding("ctrl+o", "attach", "Attach", id="shelf.attach"),
+        Binding("escape,f4,q", "dismiss", _("Back"), id="shelf.back"),
+        Binding("ctrl+o", "attach", _("Attach"), id="shelf.attach"),
     ]
 
     def __init__(self, desk: "Desk", glyphs: Glyphs) -> None:

@@ -2,11 +2,12 @@
 
 from textual.content import Content
 
+from app.core.i18n import _
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Rows
 from app.tui.panel.words import cure, is_down, state_sign, state_text
-from app.tui.plain import one_line
+from app.tui.plain import one_line, said
 from engine_bridge.contract import EngineState, EngineStatus
 
 BAR = 28
@@ -31,20 +32,22 @@ class Welcome(Rows):
         sign = state_sign(status, self._glyphs, self._frame)
         rows = [Content.assemble(("ling-chat", "bold $primary")), Content("")]
         if status.state.is_usable:
-            rows.append(Content("Type a question below and press Enter."))
-            rows.append(Content.assemble(("F2: the engine and its switches", "$muted")))
+            rows.append(Content(_("Type a question below and press Enter.")))
+            rows.append(Content.assemble((_("F2: the engine and its switches"), "$muted")))
         elif status.state is EngineState.FAILED:
-            rows.append(Content("The engine did not start. F5 tries again; what you type is kept."))
+            rows.append(
+                Content(_("The engine did not start. F5 tries again; what you type is kept."))
+            )
         elif is_down(status):
-            rows.append(Content("The engine is stopped. F5 starts it; what you type is kept."))
+            rows.append(Content(_("The engine is stopped. F5 starts it; what you type is kept.")))
         else:
-            rows.append(Content("Just type. It is sent as soon as the engine is ready."))
+            rows.append(Content(_("Just type. It is sent as soon as the engine is ready.")))
         rows += [Content(""), Content.assemble(sign, " ", state_text(status, self._glyphs))]
         if status.state is EngineState.STARTING:
             bar = meter(status.fraction or 0.0, BAR, self._glyphs, "$accent")
             rows.append(bar if status.fraction is not None else Content(""))
         if status.reason:
-            rows.append(Content.assemble((one_line(status.reason), "$error")))
+            rows.append(Content.assemble((said(status.reason), "$error")))
         if status.cure:
             rows.append(Content(cure(status)))
         if status.model_name:

@@ -35,10 +35,10 @@ class DocumentScreen(Screen[None]):
     """The part of the chat screen that has to do with documents."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+o", "attach", "Attach", id="documents.attach"),
-        Binding("f4", "shelf", "Shelf", show=False, id="documents.shelf"),
-        Binding("ctrl+g", "edit", "Editor", show=False, id="documents.edit"),
-        Binding("ctrl+s", "next_source", "Next source", show=False, id="documents.source"),
+        Binding("ctrl+o", "attach", _("Attach"), id="documents.attach"),
+        Binding("f4", "shelf", _("Shelf"), show=False, id="documents.shelf"),
+        Binding("ctrl+g", "edit", _("Editor"), show=False, id="documents.edit"),
+        Binding("ctrl+s", "next_source", _("Next source"), show=False, id="documents.source"),
     ]
 
     app: "LingChat"

@@ -10,6 +10,7 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from app.core.documents import Document
+from app.core.i18n import _
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.gauges import spread
 from app.tui.plain import one_line
@@ -21,11 +22,11 @@ class Shelf(OptionList):
     """The documents of the conversation in the order of the prompt, and what is being read."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("delete,backspace,x", "drop", "Remove", id="shelf.drop"),
-        Binding("plus,a", "add", "From earlier", id="shelf.add"),
-        Binding("w", "warm", "Warm again", show=False, id="shelf.warm"),
-        Binding("shift+up,K", "shift(-1)", "Move up", show=False, id="shelf.up"),
-        Binding("shift+down,J", "shift(1)", "Move down", show=False, id="shelf.down"),
+        Binding("delete,backspace,x", "drop", _("Remove"), id="shelf.drop"),
+        Binding("plus,a", "add", _("From earlier"), id="shelf.add"),
+        Binding("w", "warm", _("Warm again"), show=False, id="shelf.warm"),
+        Binding("shift+up,K", "shift(-1)", _("Move up"), show=False, id="shelf.up"),
+        Binding("shift+down,J", "shift(1)", _("Move down"), show=False, id="shelf.down"),
     ]
 
     class Opened(Message):

@@ -9,6 +9,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from app.core.i18n import _
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.palette import derive
 from app.tui.shelf.pieces import Folded, Found, Pieces, Text
@@ -22,12 +23,12 @@ class TextView(ScrollView, can_focus=True):
     """Shows a `Text`, line by line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "rows(1)", "Down", show=False, id="text.down"),
+        Binding("down,j", "rows(1)", _("Down"), show=False, id="text.down"),
         Binding("up,k", "rows(-1)", "Up", show=False, id="text.up"),
-        Binding("pagedown,space", "page(1)", "Page down", show=False, id="text.page_down"),
-        Binding("pageup,b", "page(-1)", "Page up", show=False, id="text.page_up"),
-        Binding("home", "top", "Top", show=False, id="text.top"),
-        Binding("end,G", "end", "End", show=False, id="text.end"),
+        Binding("pagedown,space", "page(1)", _("Page down"), show=False, id="text.page_down"),
+        Binding("pageup,b", "page(-1)", _("Page up"), show=False, id="text.page_up"),
+        Binding("home", "top", _("Top"), show=False, id="text.top"),
+        Binding("end,G", "end", _("End"), show=False, id="text.end"),
     ]
 
     class Moved(Message):
@@ -124,7 +125,7 @@ class TextView(ScrollView, can_focus=True):
         if not self.is_mounted or not height:
             return
         stack = self._pieces.stack
-        for _ in range(3):  # painting may bring other pieces into view
+        for _pass in range(3):  # painting may bring other pieces into view
             top = round(self.scroll_y)
             if grown := stack.paint(top, top + height, self._look, top):
                 self.set_reactive(ScrollView.scroll_y, self.scroll_y + grown)

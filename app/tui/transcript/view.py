@@ -15,6 +15,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
+from app.core.i18n import _
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.palette import Palette, derive
 from app.tui.transcript.cursor import BlockCursor
@@ -39,9 +40,9 @@ class Transcript(ScrollView, can_focus=True):
 
     ALLOW_SELECT = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "toggle_thinking", "Thinking", show=False, id="transcript.thinking"),
-        Binding("g", "scroll_home", "Top", show=False, id="transcript.top"),
-        Binding("G", "scroll_end", "End", show=False, id="transcript.end"),
+        Binding("t", "toggle_thinking", _("Thinking"), show=False, id="transcript.thinking"),
+        Binding("g", "scroll_home", _("Top"), show=False, id="transcript.top"),
+        Binding("G", "scroll_end", _("End"), show=False, id="transcript.end"),
     ]
 
     follows: var[bool] = var(True)
@@ -143,7 +144,7 @@ class Transcript(ScrollView, can_focus=True):
     def _paint_view(self, first_row: int, anchor: int) -> None:
         height = self.size.height
         was_at = round(self.scroll_y)
-        for _ in range(PASSES):  # painting may bring other blocks into view
+        for _pass in range(PASSES):  # painting may bring other blocks into view
             top = max(0, self._end if self.follows else round(self.scroll_y))
             fixed = anchor if top < anchor < top + height else top
             grown = self._history.unfold(top, top + height, fixed)
@@ -326,7 +327,7 @@ class Transcript(ScrollView, can_focus=True):
         segments: list[Segment] = []
         at = 0
         start = max(start, line.gutter)
-        for text, own, _ in line.segments:
+        for text, own, _meta in line.segments:
             length = len(text)
             left = min(max(start - at, 0), length)
             right = length if end == -1 else min(max(end - at, left), length)

@@ -5,6 +5,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from app.core.i18n import _
 from app.tui.transcript.entries import Entry, Reply, UserEntry
 from app.tui.transcript.view import Transcript
 
@@ -13,17 +14,17 @@ class WalkedTranscript(Transcript):
     """While it has the focus, a mark stands beside a block and moves with the arrow keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "block(-1)", "Block above", show=False, id="transcript.block_up"),
-        Binding("down,j", "block(1)", "Block below", show=False, id="transcript.block_down"),
-        Binding("y", "copy_block", "Copy block", id="transcript.copy_block"),
-        Binding("Y", "copy_message", "Copy message", show=False, id="transcript.copy_message"),
-        Binding("q", "ask('quote')", "Quote", id="transcript.quote"),
-        Binding("e", "ask('edit')", "Edit", id="transcript.edit"),
-        Binding("r", "ask('again')", "Again", id="transcript.again"),
-        Binding("c", "ask('go_on')", "Go on", id="transcript.go_on"),
-        Binding("left", "ask('before')", "Version before", show=False, id="transcript.before"),
-        Binding("right", "ask('after')", "Version after", show=False, id="transcript.after"),
-        Binding("escape", "ask('leave')", "Back to the box", show=False, id="transcript.leave"),
+        Binding("up,k", "block(-1)", _("Block above"), show=False, id="transcript.block_up"),
+        Binding("down,j", "block(1)", _("Block below"), show=False, id="transcript.block_down"),
+        Binding("y", "copy_block", _("Copy block"), id="transcript.copy_block"),
+        Binding("Y", "copy_message", _("Copy message"), show=False, id="transcript.copy_message"),
+        Binding("q", "ask('quote')", _("Quote"), id="transcript.quote"),
+        Binding("e", "ask('edit')", _("Edit"), id="transcript.edit"),
+        Binding("r", "ask('again')", _("Again"), id="transcript.again"),
+        Binding("c", "ask('go_on')", _("Go on"), id="transcript.go_on"),
+        Binding("left", "ask('before')", _("Version before"), show=False, id="transcript.before"),
+        Binding("right", "ask('after')", _("Version after"), show=False, id="transcript.after"),
+        Binding("escape", "ask('leave')", _("Back to the box"), show=False, id="transcript.leave"),
     ]
 
     class Wanted(Message):
