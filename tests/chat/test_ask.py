@@ -113,7 +113,7 @@ async def test_legacy_encoding_on_stdin_is_read(at):
         ((), b"  \n", "There is no prompt"),
         (("  ",), None, "The prompt is empty"),
         (("Hi", "-f", "missing.txt"), None, "There is no file missing.txt"),
-        (("Hi",), b"%PDF-1.7 ...", "standard input is a PDF"),
+        (("Hi",), b"\x7fELF\2\1\1\0", "standard input is a program"),
         (("Hi", "--url", "ftp://h"), None, "not the URL of a web server"),
         (("Hi", "--engine", "attach"), None, "Give its URL"),
         (("Hi", "--engine", "warp"), None, "warp"),

@@ -63,6 +63,21 @@ def test_preview_tells_what_goes_in_and_why_not(project, repository):
     }
 
 
+def test_the_nearest_gitignore_has_the_last_word(project):
+    (project / "src" / ".gitignore").write_text("*.md\n!special.log\n/only-here.txt\n")
+    (project / "src" / "special.log").write_text("log")
+    (project / "src" / "only-here.txt").write_text("text")
+    (project / "src" / "deep" / "only-here.txt").write_text("text")
+    walked = {entry.path for entry in preview_folder(project).files}
+    git(project, "init", "-q")
+    known = {entry.path for entry in preview_folder(project).files}
+    assert walked == {path for path in known if not path.endswith(".gitignore")}
+    assert "src/special.log" in walked
+    assert "src/deep/only-here.txt" in walked
+    assert "src/deep/notes.md" not in walked
+    assert "src/only-here.txt" not in walked
+
+
 def test_a_folder_is_one_document_with_a_page_a_file(project):
     document = read_document(project)
     assert document.kind == "folder"

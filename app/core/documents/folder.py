@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.core.documents.decode import decode
 from app.core.documents.document import Document
@@ -18,6 +19,9 @@ from app.core.documents.progress import Progress, Report, unheard
 from app.core.documents.read import document_from_bytes, one_reader, read_file
 from app.core.documents.reader import Reader
 from engine_bridge.errors import BridgeError, UsageError
+
+if TYPE_CHECKING:
+    from dulwich.ignore import IgnoreFilter
 
 MAX_FILES = 2_000
 MAX_SEEN = 50_000
@@ -219,19 +223,27 @@ def by_git(root: Path) -> list[str] | None:
 
 def by_walk(root: Path) -> Iterator[str]:
     """Files that are not hidden and that no .gitignore on the way names."""
-    from gitignore_parser import parse_gitignore
+    from dulwich.ignore import IgnoreFilter
 
-    rules = []
+    rules: dict[str, Rules] = {}
     for folder, folders, files in os.walk(root):
-        ignore = Path(folder, ".gitignore")
-        if ignore.is_file():
-            rules.append(parse_gitignore(ignore, base_dir=folder))
+        ignore = os.path.join(folder, ".gitignore")
+        own = [(folder, IgnoreFilter.from_path(ignore))] if os.path.isfile(ignore) else []
+        known = rules[folder] = own + rules.get(os.path.dirname(folder), [])
+        seen = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in seen if not _ignored(os.path.join(folder, name), "/", known)]
+        paths = [os.path.join(folder, name) for name in files if not name.startswith(".")]
+        yield from (os.path.relpath(path, root) for path in paths if not _ignored(path, "", known))
 
-        def wanted(name: str, folder: str = folder) -> bool:
-            path = os.path.join(folder, name)
-            return not name.startswith(".") and not any(rule(path) for rule in rules)
 
-        folders[:] = [name for name in folders if wanted(name)]
-        yield from (
-            os.path.relpath(os.path.join(folder, name), root) for name in files if wanted(name)
-        )
+Rules = list[tuple[str, "IgnoreFilter"]]
+"""What .gitignore files say, with their folders; the nearest comes first and has the last word."""
+
+
+def _ignored(path: str, mark: str, rules: Rules) -> bool:
+    """Whether a file, or a folder where `mark` is a slash, is ignored."""
+    for base, rule in rules:
+        verdict = rule.is_ignored(os.path.relpath(path, base) + mark)
+        if verdict is not None:
+            return verdict
+    return False
