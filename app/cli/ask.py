@@ -35,6 +35,10 @@ PATIENT_STDIN_S = 2.0
     "--temperature", type=click.FloatRange(0), metavar="X", help="0 always picks the likeliest."
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Makes sampling repeatable.")
+@click.option(
+    "--stop", multiple=True, metavar="TEXT", help="The answer ends before this; may be repeated."
+)
+@click.option("--preset", metavar="NAME", help="System prompt and settings kept under this name.")
 @click.option("--system", default="", metavar="TEXT", help="The system prompt.")
 @click.option("--no-thinking", is_flag=True, help="Ask the model to answer without thinking.")
 @click.option(
@@ -59,6 +63,8 @@ def ask(
     max_tokens: int | None,
     temperature: float | None,
     seed: int | None,
+    stop: tuple[str, ...],
+    preset: str | None,
     system: str,
     no_thinking: bool,
     continued: str | None,
@@ -90,9 +96,13 @@ def ask(
                 conversation, prompt = keeping.resume(continued, prompt, _is_piped())
             else:
                 keeping.begin(conversation)
+        if preset is not None:
+            from app.core import presets
+
+            presets.find(preset).apply(conversation)
         conversation.system = system or conversation.system
         given: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-        given["thinking"] = False if no_thinking else None
+        given |= {"stop": stop or None, "thinking": False if no_thinking else None}
         conversation.parameters = replace(
             conversation.parameters, **{k: v for k, v in given.items() if v is not None}
         )

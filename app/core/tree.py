@@ -9,6 +9,10 @@ from itertools import pairwise
 from engine_bridge.chat.events import Role, Timings
 
 
+def new_id() -> str:
+    return secrets.token_hex(6)
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Who made an answer, and with what switched on."""
@@ -39,7 +43,7 @@ class Turn:
     origin: Origin | None = None
     created: float = field(default_factory=time.time)
     """Unix time, seconds."""
-    id: str = field(default_factory=lambda: secrets.token_hex(6))
+    id: str = field(default_factory=new_id)
     parent: str = ""
     """The id of the turn before it; empty for a first one."""
     chosen: str = ""

@@ -69,13 +69,18 @@ def test_ask_stores_nothing_unless_told_and_then_goes_on(at, tmp_path):
     second, _ = run("ask", "--continue", "And when?", "--json", *at)
     answer = json.loads(second)
     assert answer["timings"]["cached_tokens"] > 100  # the document and the first answer
-    run("ask", "--continue", info["id"][:5], *at, stdin="Really?")
+    run("ask", "--continue", info["id"][:5], *at, "--preset", "reader", stdin="Really?")
     run("ask", "Sure?", *at, "--continue")
     (info,) = listed()
     assert info["messages"] == 8
     shown, _ = run("sessions", "show", info["id"][:5])
     for text in ("# Which colour?", "- bridge.txt", "And when?", "Really?", "Sure?", first.strip()):
         assert text in shown
+    exported = json.loads(run("sessions", "show", "--json")[0])["sessions"][0]
+    assert (exported["preset"], exported["parameters"]["temperature"]) == ("reader", 0)
+    assert [turn["origin"]["engine"] for turn in exported["turns"][1::2]] == ["llama-server"] * 4
+    assert all(turn["timings"]["decode_tokens_per_s"] for turn in exported["turns"][1::2])
+    assert "no preset" in run("ask", "Hi", "--preset", "none", *at, code=2)[1]
     assert "no session" in run("ask", "--continue", "zzz", "x", *at, code=2)[1]
 
 
@@ -146,3 +151,13 @@ def _export(folder, answer="It is blue. 前缀缓存"):
         json.dumps({"format": "ling-chat-sessions", "version": 1, "sessions": [session]})
     )
     return path
+
+
+def test_sessions_need_no_screen():
+    """Nothing of Textual is loaded, whatever a command imports when it runs."""
+    code = (
+        "import sys, app.cli.sessions, app.cli.keeping, app.core.presets\n"
+        "import app.core.sessions.importing, app.core.sessions.export, app.core.sessions.titles\n"
+        "assert not {'textual', 'rich'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

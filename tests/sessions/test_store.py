@@ -221,6 +221,27 @@ def test_two_windows_in_one_session_lose_nothing(path):
     two.close()
 
 
+def test_a_reply_that_goes_on_in_two_windows_becomes_two(path):
+    one, two = SessionStore.open(path), SessionStore.open(path)
+    first = one.begin(Conversation())
+    say(first.conversation, "Tell.", "once upon", finish_reason="length")
+    one.flush()
+    second = two.resume(first.key)
+    for session, more in ((first, " a time"), (second, " a hill")):
+        answer = session.conversation.turns[-1]
+        answer.text += more
+        session.grew(answer)
+        session.store.flush()
+    for session in (second, first):
+        session.ended(session.conversation.turns[-1])
+        session.store.flush()
+    loaded = one.load(first.key)
+    answers = loaded.siblings(loaded.turns[-1])
+    assert sorted(turn.text for turn in answers) == ["once upon a hill", "once upon a time"]
+    one.close()
+    two.close()
+
+
 def test_a_reply_that_went_on_is_found_by_its_new_end_only_once(store):
     talk = Conversation()
     session = store.begin(talk)

@@ -8,7 +8,7 @@ from app.core.conversation import Conversation
 from app.core.database import Database
 from app.core.sessions import records, windows
 from app.core.sessions.words import clean
-from app.core.tree import Turn
+from app.core.tree import Turn, new_id
 
 if TYPE_CHECKING:
     from app.core.sessions.store import SessionStore
@@ -102,12 +102,12 @@ class Session:
 
     def _grow(self, db: Database, turn: Turn) -> None:
         self._queued.discard(turn.id)
+        written = self.store.writer.written
         message = self._message(db, turn)
+        if message is not None and turn.id not in written:
+            message = self._reopen(db, message, turn)
         if message is None:
             return
-        written = self.store.writer.written
-        if turn.id not in written:
-            written[turn.id] = self._reopen(db, message)
         text, thought = turn.text, turn.reasoning
         done, done_thought = written[turn.id]
         for is_thought, piece in ((True, thought[done_thought:]), (False, text[done:])):
@@ -118,14 +118,21 @@ class Session:
                 )
         written[turn.id] = (len(text), len(thought))
 
-    def _reopen(self, db: Database, message: int) -> tuple[int, int]:
-        """An answer grows, for the first time or again after its end."""
+    def _reopen(self, db: Database, message: int, turn: Turn) -> int | None:
+        """An answer grows, for the first time or again after its end. Where another window lets
+        the same one grow, ours becomes one of its own beside it."""
+        text, thought, writer = db.execute(
+            "SELECT text, reasoning, writer FROM message WHERE id = ?", (message,)
+        ).fetchone()
+        if writer not in (None, self.store.window):
+            turn.id = new_id()
+            insert(db, self._row(db), turn, self.store.window)
+            self.store.writer.written[turn.id] = (0, 0)
+            return self._message(db, turn)
         windows.unindex(db, message)
         db.execute("UPDATE message SET writer = ? WHERE id = ?", (self.store.window, message))
-        text, thought = db.execute(
-            "SELECT text, reasoning FROM message WHERE id = ?", (message,)
-        ).fetchone()
-        return len(text), len(thought)
+        self.store.writer.written[turn.id] = (len(text), len(thought))
+        return message
 
     def _end(self, db: Database, turn: Turn) -> None:
         message = self._message(db, turn)
