@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from app.core.i18n import _
 from engine_bridge.errors import BridgeError
 
 BUSY_S = 5.0
@@ -26,7 +27,8 @@ ALONE_S = 2.0
 """How long a repair waits for others to leave."""
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 
-Mend = Callable[[sqlite3.Connection], None]
+Mend = Callable[[sqlite3.Connection], str]
+"""Puts right what was rescued, and says in a few words what that is."""
 
 
 class Database(sqlite3.Connection):
@@ -105,8 +107,8 @@ def open_database(
         raise _told(error, path) from error
     except OSError as error:
         raise BridgeError(
-            f"{path} cannot be opened ({error.strerror or error}).",
-            "Check the disk and the permissions of its folder.",
+            _("{path} cannot be opened ({why}).").format(path=path, why=error.strerror or error),
+            _("Check the disk and the permissions of its folder."),
         ) from error
     finally:
         if present is not None:
@@ -133,8 +135,8 @@ def migrate(db: Database, migrations: Sequence[str]) -> None:
                 db.execute(f"PRAGMA user_version = {seen}")
     if seen > len(migrations):
         raise BridgeError(
-            f"{db.path} was written by a newer ling-chat.",
-            "Update ling-chat, or move that file away to begin a new one.",
+            _("{path} was written by a newer ling-chat.").format(path=db.path),
+            _("Update ling-chat, or move that file away to begin a new one."),
         )
 
 
@@ -175,8 +177,8 @@ def _repair(
 
     if not _claim(present):
         raise BridgeError(
-            f"{path} is damaged, and another ling-chat has it open.",
-            "Close the other one, then start again: what can be read is kept.",
+            _("{path} is damaged, and another ling-chat has it open.").format(path=path),
+            _("Close the other one, then start again: what can be read is kept."),
         )
     try:
         notice = ""
@@ -257,18 +259,18 @@ def _code(error: sqlite3.Error) -> int:
 def _told(error: sqlite3.Error, path: Path) -> BridgeError:
     match _code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return BridgeError(
-                f"{path} is locked by another program.", "Wait until it is done, then try again."
-            )
+            reason = _("{path} is locked by another program.")
+            cure = _("Wait until it is done, then try again.")
         case sqlite3.SQLITE_FULL:
-            return BridgeError(f"The disk of {path} is full.", "Free some space there.")
+            reason = _("The disk of {path} is full.")
+            cure = _("Free some space there.")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            return BridgeError(
-                f"{path} cannot be written.", "Check the permissions of the file and its folder."
-            )
+            reason = _("{path} cannot be written.")
+            cure = _("Check the permissions of the file and its folder.")
         case code if code in DAMAGE:
-            return BridgeError(
-                f"{path} is damaged.", "Start ling-chat again: what can be read is kept."
-            )
-        case _:
-            return BridgeError(f"{path} cannot be used ({error}).", "Check the disk.")
+            reason = _("{path} is damaged.")
+            cure = _("Start ling-chat again: what can be read is kept.")
+        case _other:
+            reason = _("{path} cannot be used ({why}).")
+            cure = _("Check the disk.")
+    return BridgeError(reason.format(path=path, why=error), cure)

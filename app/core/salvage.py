@@ -5,11 +5,12 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from app.core import database
+from app.core.i18n import _, ngettext
 
 PAGE = 4096
 FRUITLESS = 400
@@ -18,9 +19,7 @@ FRUITLESS = 400
 Row = tuple[Any, ...]
 
 
-def salvage(
-    path: Path, migrations: Sequence[str], mend: Callable[[sqlite3.Connection], None] | None
-) -> str:
+def salvage(path: Path, migrations: Sequence[str], mend: database.Mend | None) -> str:
     """Put a fresh file in the place of the damaged one, which gets a dated name.
 
     Returns the sentence that says what was kept. Raises OSError or sqlite3.Error when the fresh
@@ -39,29 +38,35 @@ def salvage(
     except BaseException:
         _remove(fresh_path)
         raise
-    rows = ", ".join(f"{count:,} {name}" for name, count in kept.items() if count) or "nothing"
-    missing = "; some could not be read" if lost else ""
-    return f"{path.name} was damaged: recovered {rows}{missing}. The old file is kept as {aside}."
+    sentence = (
+        _("{file} was damaged: recovered {what}; some could not be read.")
+        if lost
+        else _("{file} was damaged: recovered {what}.")
+    )
+    set_aside = _("The old file is kept as {path}.").format(path=aside)
+    return f"{sentence.format(file=path.name, what=kept)} {set_aside}"
 
 
 def _rescue(
     path: Path,
     fresh_path: Path,
     migrations: Sequence[str],
-    mend: Callable[[sqlite3.Connection], None] | None,
-) -> tuple[dict[str, int], bool]:
-    best: tuple[dict[str, int], bool] = ({}, False)
+    mend: database.Mend | None,
+) -> tuple[str, bool]:
+    """What was kept, in words, and whether some was lost."""
+    best = ("", False)
     for with_new_head in (False, True):
         copy = fresh_path.with_name(fresh_path.name + "-head")
         fresh = database.Database(fresh_path)
         try:
             database.migrate(fresh, migrations)
             source = _with_head_of(path, fresh, copy) if with_new_head else path
-            best = _copy_all(source, fresh, mend)
+            rows, what, lost = _copy_all(source, fresh, mend)
+            best = (what, lost)
         finally:
             fresh.close()
             _remove(copy)
-        if any(best[0].values()):
+        if rows:
             return best
         if not with_new_head:
             _remove(fresh_path)
@@ -85,10 +90,9 @@ def _with_head_of(path: Path, fresh: sqlite3.Connection, copy: Path) -> Path:
 
 
 def _copy_all(
-    source: Path, fresh: sqlite3.Connection, mend: Callable[[sqlite3.Connection], None] | None
-) -> tuple[dict[str, int], bool]:
-    kept: dict[str, int] = {}
-    lost = False
+    source: Path, fresh: sqlite3.Connection, mend: database.Mend | None
+) -> tuple[int, str, bool]:
+    kept, lost = 0, False
     highest = max(4 * source.stat().st_size, PAGE)  # no table of ours comes near
     old = sqlite3.connect(source, isolation_level=None)
     old.text_factory = lambda raw: raw.decode("utf-8", "replace")
@@ -97,14 +101,13 @@ def _copy_all(
         fresh.execute("PRAGMA foreign_keys = OFF")
         fresh.execute("BEGIN")
         for table, columns in _tables(fresh):
-            kept[table], unread = _copy_table(old, fresh, table, columns, highest)
-            lost = lost or unread
-        if mend is not None:
-            mend(fresh)
+            copied, unread = _copy_table(old, fresh, table, columns, highest)
+            kept, lost = kept + copied, lost or unread
+        what = mend(fresh) if mend else ngettext("{n} row", "{n} rows", kept).format(n=kept)
         fresh.execute("COMMIT")
     finally:
         old.close()
-    return kept, lost
+    return kept, what if kept else _("nothing"), lost
 
 
 def _tables(db: sqlite3.Connection) -> list[tuple[str, list[str]]]:

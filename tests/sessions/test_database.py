@@ -142,7 +142,7 @@ def test_damage_in_use_is_not_mended_behind_anothers_back(path: Path) -> None:
     with pytest.raises(BridgeError, match="another ling-chat has it open"):
         open_database(path, [FIRST])
     other.close()
-    assert "recovered 400 note, 400 tag" in open_database(path, [FIRST]).notice
+    assert "recovered 800 rows" in open_database(path, [FIRST]).notice
 
 
 def test_a_locked_file_is_one_sentence(path: Path) -> None:

@@ -2,13 +2,14 @@
 
 import sqlite3
 
-from app.core.i18n import _
+from app.core.i18n import _, ngettext
 from app.core.sessions import windows
 from app.core.sessions.words import spaced
 
 
-def mend(db: sqlite3.Connection) -> None:
+def mend(db: sqlite3.Connection) -> str:
     """Give messages without a session one, end what was being written, and index all texts.
+    Returns what there is, in words.
 
     Call within a transaction, on a file whose index is empty.
     """
@@ -29,3 +30,12 @@ def mend(db: sqlite3.Connection) -> None:
     for message, text in db.execute("SELECT id, text FROM message WHERE writer IS NULL").fetchall():
         db.execute("INSERT INTO found (rowid, words) VALUES (?, ?)", (message, spaced(text)))
     windows.bury(db)
+    sessions, messages = db.execute(
+        "SELECT (SELECT count(*) FROM session), (SELECT count(*) FROM message)"
+    ).fetchone()
+    return " · ".join(
+        (
+            ngettext("{n} session", "{n} sessions", sessions).format(n=sessions),
+            ngettext("{n} message", "{n} messages", messages).format(n=messages),
+        )
+    )
