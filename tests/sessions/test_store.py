@@ -100,6 +100,20 @@ def test_everything_of_a_session_comes_back(store):
     assert (info.title, info.messages, info.model) == ("One?", 4, "smol")
 
 
+def test_looking_at_a_session_does_not_count_as_a_change_but_settings_do(store):
+    key = put(store, "One")
+    store._db.execute("UPDATE session SET changed = 1.0")
+    store.resume(key).close()
+    assert store.find(key).changed == 1.0
+    session = store.resume(key)
+    session.conversation.system = "Be brief."
+    session.conversation.documents.append(document_from_bytes(b"Blue.", "report.txt"))
+    session.close()
+    assert store.find(key).changed > 1.0
+    assert store.load(key).system == "Be brief."
+    assert [title for _sha256, title in store.documents(key)] == ["report.txt"]
+
+
 def test_a_session_without_a_message_is_not_listed(store):
     session = store.begin(Conversation())
     session.changed()

@@ -51,6 +51,7 @@ class Session:
         """Stop storing; what has changed is written. Raises BridgeError when that fails."""
         if self.conversation.watcher is self:
             self.conversation.watcher = None
+        self.changed()  # settings and documents change without a word
         self.store.writer.do(self._leave)
         self.store.flush()
 
@@ -152,6 +153,7 @@ class Session:
                 message,
             ),
         )
+        db.execute("UPDATE session SET changed = ? WHERE key = ?", (time.time(), self.key))
         if turn.origin is not None:
             db.execute(
                 "UPDATE session SET answered_by = ? WHERE key = ?", (turn.origin.model, self.key)
@@ -204,22 +206,27 @@ def insert(db: Database, session: int, turn: Turn, writer: int | None) -> None:
 def put_settings(
     db: Database, session: int, talk: Conversation, missing: tuple[tuple[str, str], ...] = ()
 ) -> None:
-    """All of a session but its turns."""
+    """All of a session but its turns. It counts as changed where any of it is another."""
     turns = list(talk.turns)
-    db.execute(
-        "UPDATE session SET changed = ?, system = ?, preset = ?, model = ?, parameters = ?,"
-        " leaf = ?, unsent_turns = ? WHERE id = ?",
-        (
-            time.time(),
-            clean(talk.system),
-            clean(talk.preset),
-            talk.model,
-            records.to_json(talk.parameters),
-            turns[-1].id if turns else "",
-            talk.unsent_turns,
-            session,
-        ),
+    values = (
+        clean(talk.system),
+        clean(talk.preset),
+        talk.model,
+        records.to_json(talk.parameters),
+        turns[-1].id if turns else "",
+        talk.unsent_turns,
     )
+    names = ("system", "preset", "model", "parameters", "leaf", "unsent_turns")
+    before = db.execute(
+        f"SELECT {', '.join(names)} FROM session WHERE id = ?",  # noqa: S608
+        (session,),
+    ).fetchone()
+    if before != values:
+        marks = ", ".join(f"{name} = ?" for name in names)
+        db.execute(
+            f"UPDATE session SET {marks}, changed = ? WHERE id = ?",  # noqa: S608
+            (*values, time.time(), session),
+        )
     wanted = [*missing, *((each.sha256, clean(each.title)) for each in list(talk.documents))]
     now = db.execute(
         "SELECT sha256, title FROM attached WHERE session = ? ORDER BY position", (session,)
