@@ -81,8 +81,12 @@ def _register_ours() -> None:
         )
     )
     add("shelf", _("The documents of this conversation"), lambda chat: chat.action_shelf())
+    add("kept", _("Documents of earlier sessions"), lambda chat: chat.desk.add_kept())
     add("edit", _("Write in your own editor"), lambda chat: chat.action_edit())
     add("new", _("New chat"), lambda chat: chat.action_new_chat())
+    add("sessions", _("Earlier conversations"), lambda chat: chat.app.action_sessions())
+    add("engine", _("The engine and its switches"), lambda chat: chat.app.action_engine())
+    add("settings", _("Settings"), lambda chat: chat.app.action_settings())
     add("help", _("Keys"), lambda chat: chat.app.action_help())
     add("quit", _("Quit"), lambda chat: chat.app.action_quit())
 

@@ -3,6 +3,7 @@
 from textual.content import Content
 
 from app.core.i18n import _
+from app.tui import keymap
 from app.tui.glyphs import UNICODE, Glyphs
 from app.tui.panel.gauges import meter
 from app.tui.panel.rows import Rows
@@ -33,7 +34,6 @@ class Welcome(Rows):
         rows = [Content.assemble(("ling-chat", "bold $primary")), Content("")]
         if status.state.is_usable:
             rows.append(Content(_("Type a question below and press Enter.")))
-            rows.append(Content.assemble((_("F2: the engine and its switches"), "$muted")))
         elif status.state is EngineState.FAILED:
             rows.append(
                 Content(_("The engine did not start. F5 tries again; what you type is kept."))
@@ -42,6 +42,11 @@ class Welcome(Rows):
             rows.append(Content(_("The engine is stopped. F5 starts it; what you type is kept.")))
         else:
             rows.append(Content(_("Just type. It is sent as soon as the engine is ready.")))
+        if status.state is not EngineState.FAILED:
+            helps = _("@ or {attach} adds a document, {engine} shows the engine").format(
+                attach=keymap.key("documents.attach"), engine=keymap.key("app.engine")
+            )
+            rows.append(Content.assemble((helps, "$muted")))
         rows += [Content(""), Content.assemble(sign, " ", state_text(status, self._glyphs))]
         if status.state is EngineState.STARTING:
             bar = meter(status.fraction or 0.0, BAR, self._glyphs, "$accent")

@@ -157,6 +157,8 @@ class Context:
         if choice is None:
             return False
         if fitting.apply(choice, app.conversation):
+            for document in app.conversation.documents:  # one of them may be a part now
+                await self.keep(document)
             app.conversation.changed()
         else:
             self._change_engine(choice)

@@ -61,7 +61,8 @@ class DocumentScreen(Screen[None]):
         self.run_worker(self.desk.context.start(), group="warmer")
 
     async def show_documents(self) -> None:
-        """Show the conversation's documents."""
+        """Show the conversation's documents: it may be another conversation."""
+        self.desk.context.changed()
         await self.desk.show()
 
     async def show_rows(self, rows: Sequence[Row], readings: Sequence[Reading]) -> None:
@@ -76,8 +77,11 @@ class DocumentScreen(Screen[None]):
         self.desk.attach("")
 
     async def action_shelf(self) -> None:
-        """Read the paste at the cursor; else go to the shelf, which opens where it has no room."""
-        if token := self.composer.token_at_cursor:
+        """Read the chip in focus or the paste at the cursor; else go to the shelf, which opens
+        where it has no room."""
+        if isinstance(self.focused, Chip):
+            self.focused.action_open()
+        elif token := self.composer.token_at_cursor:
             await self.desk.open(await self.composer.pastes.document(token.number))
         elif self._side.display:
             (self.composer if self._shelf.has_focus else self._shelf).focus()
