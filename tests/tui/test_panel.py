@@ -261,7 +261,7 @@ async def test_a_stopped_engine_keeps_its_switches_for_the_next_start(home: Path
         welcome = "\n".join(str(row) for row in app.screen.query_one(Welcome).rows(80))
         assert "F5 starts it" in welcome
         starts: list[EngineSpec] = []
-        app._start = starts.append  # type: ignore[method-assign]
+        app.use_spec = starts.append  # type: ignore[method-assign]
         app.action_start_engine()
         assert [spec.optimisations for spec in starts] == [{"a": False}]
         assert app.wanted == {}
@@ -284,7 +284,7 @@ async def test_the_engine_screen_switches_by_number_and_by_the_focused_row(
 ) -> None:
     async with running(size) as (app, pilot):
         starts: list[EngineSpec] = []
-        app._start = starts.append  # type: ignore[method-assign]
+        app.use_spec = starts.append  # type: ignore[method-assign]
         await pilot.press("f2")
         await pilot.pause()
         rows = app.screen.query(SwitchRow)

@@ -75,12 +75,10 @@ class SpeedCard(Rows):
         )
 
     def _context_row(self, width: int) -> Content:
-        used = self._live.context_used
+        used = self._used
         if not self.context_tokens:
             words = NOTHING if used is None else f"{used:,} tokens"
             return Content.assemble(("context ", "$muted"), words)
-        if used is None and self._live.budget is not None:
-            used = self._live.budget.prompt_tokens
         words = f" {used or 0:,} / {figures.short_count(self.context_tokens)}"
         share = (used or 0) / self.context_tokens
         colour = "$error" if share > 0.9 else "$warning" if share > 0.75 else "$primary"
@@ -94,6 +92,14 @@ class SpeedCard(Rows):
         return Content.assemble(("context ", "$muted"), bar, words)
 
     @property
+    def _used(self) -> int | None:
+        """Tokens: what a reply under way has, else what the next prompt has so far."""
+        live = self._live
+        if live.budget is not None and not live.is_running:
+            return live.budget.prompt_tokens
+        return live.context_used
+
+    @property
     def _documents(self) -> int:
         budget = self._live.budget
         return sum(share.tokens for share in budget.documents) if budget else 0
@@ -103,7 +109,7 @@ class SpeedCard(Rows):
         budget = self._live.budget
         if budget is None or not budget.documents:
             return []
-        used = self._live.context_used or budget.prompt_tokens
+        used = self._used or 0
         documents = figures.short_count(self._documents)
         turns = figures.short_count(max(0, used - self._documents))
         reserve = figures.short_count(budget.reserve_tokens)
