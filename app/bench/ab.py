@@ -17,7 +17,7 @@ from engine_bridge.errors import BridgeError
 CONFIDENCE = 0.99
 """Of the interval that decides. Nineteen in twenty would call a switch that does nothing a
 gain or a loss once in twenty runs."""
-PROCESSES = {"CPU": 0.025, "GPU": 0.01}
+PROCESSES = {"CPU": 0.025, "GPU": 0.01, "wall": 0.025}
 """How much the speeds of two engine processes with the same settings differ, as the standard
 deviation of the logarithm of their ratio: each start lies elsewhere in memory. Measured on a busy
 two-core machine, and from repeated starts on one GPU; part of every interval here, since no number

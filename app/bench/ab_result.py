@@ -97,6 +97,13 @@ def result_of(comparison: ab.Comparison) -> dict[str, Any]:
     return result
 
 
+def public(result: dict[str, Any]) -> dict[str, Any]:
+    """The result as `--json` prints it: four fields that scripts rely on, all else in `details`."""
+    names = ("toggle", "ratio", "interval", "verdict")
+    rest = {name: value for name, value in result.items() if name not in (*names, "details")}
+    return {name: result[name] for name in names} | {"details": result["details"] | rest}
+
+
 def _others(comparison: ab.Comparison) -> dict[str, Any]:
     """Ratios of what a user feels. Latency alone misleads where answers differ in length, so it
     also stands per output token."""

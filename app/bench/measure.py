@@ -27,7 +27,8 @@ class Sample:
     """Engine seconds (see `unit`) spent on `engine_tokens` of the tokens."""
     engine_tokens: int
     unit: str
-    """What `engine_s` counts: "CPU", or "GPU" where the engine's wall clock stands for it."""
+    """What `engine_s` counts: "CPU"; "GPU", for which the wall clock stands while one request has
+    it alone; or "wall" of a server elsewhere."""
     engine_decode_tokens_per_s: float | None
     """The engine's own word."""
     prefill_tokens_per_s: float | None
@@ -76,9 +77,10 @@ def engine_clock(status: EngineStatus) -> tuple[str, Callable[[], float]]:
     With a GPU, or on another machine, it is the wall clock: one request has the engine alone.
     """
     pid = status.engine_pid
-    if status.spec is not None and status.spec.backend == "llamacpp" and pid:
+    backend = status.spec.backend if status.spec else ""
+    if backend == "llamacpp" and pid:
         return "CPU", lambda: machine.cpu_seconds(pid)
-    return "GPU", time.monotonic
+    return ("GPU" if backend == "sglang" else "wall"), time.monotonic
 
 
 async def measure(

@@ -144,6 +144,7 @@ def ab(
 ) -> None:
     """The same prompts with one optimisation off and on: ratio, interval, verdict."""
     from app.bench import ab as compare
+    from app.bench.ab_result import public
     from app.bench.text import ab_text
     from app.core import settings
     from app.core.spec import wanted
@@ -155,7 +156,7 @@ def ab(
     result = asyncio.run(
         _compare(spec, toggle, task, _questions(task, data, sample, seed), asked, against)
     )
-    show(result, as_json, ab_text)
+    show(public(result) if as_json else result, as_json, ab_text)
 
 
 @bench.command()

@@ -32,6 +32,9 @@ async def test_a_switch_that_does_nothing(off_spec, ledger):
     )
     assert result["verdict"] == "no difference seen"
     assert result["interval"][0] <= 1 <= result["interval"][1]
+    told = ab_result.public(result)
+    assert list(told) == ["toggle", "ratio", "interval", "verdict", "details"]
+    assert told["details"]["sentence"] == result["sentence"]
     details = result["details"]
     assert details["same_answers"] == details["answers"] == 3
     assert details["what"].startswith("decode tokens per engine CPU second")

@@ -1,5 +1,6 @@
 """A synthetic load on the real engine, against its own counters and an independent client."""
 
+import asyncio
 import json
 import random
 import time
@@ -8,9 +9,12 @@ import httpx
 import pytest
 
 from app.bench import synthetic
+from app.bench.engines import ready
 from app.bench.figures import accept_length, figures, histogram
 from app.bench.measure import measure, measure_decode, prompt_tokens
 from engine_bridge.chat.events import ChatRequest, Message
+from engine_bridge.contract import EngineSpec
+from engine_bridge.engine import open_engine
 from engine_bridge.errors import UsageError
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -47,7 +51,7 @@ def independent(endpoint, prompt, tokens):
         "latency": ended - began,
         "tokens": n,
         "tpot": (ended - first) / (n - 1),
-        "engine_tpot": timings["predicted_ms"] / timings["predicted_n"] / 1000,
+        "engine_rate": timings["predicted_per_second"],
     }
 
 
@@ -71,19 +75,38 @@ async def test_a_run_counts_what_the_engine_counts(engine, ledger):
     assert run.setup["engine_version"].startswith("xllamacpp ")
 
 
-async def test_the_figures_agree_with_an_independent_client_and_the_engine(engine):
-    """Within 1% where both look at the same answer; two answers at different times are as
-    different as the machine makes them, so those are compared by the engine's own clock."""
-    request = ChatRequest((Message("user", PROMPT),), max_tokens=48, temperature=0, ignore_eos=True)
-    await measure(engine, request)
-    sample = await measure(engine, request)
-    by_hand = independent(engine.endpoint, PROMPT, 48)
-    assert sample.completion_tokens == by_hand["tokens"] == 48
-    assert sample.e2e_s == pytest.approx(sample.ttft_s + 47 * sample.tpot_s)
-    # Each client against the engine's own time per token of the answer it saw.
-    ours = sample.tpot_s * sample.engine_decode_tokens_per_s
-    theirs = by_hand["tpot"] / by_hand["engine_tpot"]
-    assert ours == pytest.approx(theirs, rel=0.05)
+async def test_the_figures_agree_with_the_engine_and_with_an_independent_client(engine):
+    """Within 1%: each client's time per token against the engine's own word on the same answer.
+    A client that was kept from running at the first token sees it late; the best of a few counts.
+    """
+    asked = ChatRequest((Message("user", PROMPT),), max_tokens=48, temperature=0, ignore_eos=True)
+    await measure(engine, asked)
+    ours, theirs = [], []
+    for _ in range(4):
+        sample = await measure(engine, asked)
+        by_hand = await asyncio.to_thread(independent, engine.endpoint, PROMPT, 48)
+        assert sample.completion_tokens == by_hand["tokens"] == 48
+        assert sample.e2e_s == pytest.approx(sample.ttft_s + 47 * sample.tpot_s)
+        ours.append(abs(sample.tpot_s * sample.engine_decode_tokens_per_s - 1))
+        theirs.append(abs(by_hand["tpot"] * by_hand["engine_rate"] - 1))
+    assert min(ours) <= 0.01
+    assert min(theirs) <= 0.01
+
+
+async def test_a_server_that_runs_anyway_is_measured_too(engine, ledger, monkeypatch):
+    monkeypatch.setenv("LING_CHAT_API_KEY", engine.endpoint.api_key)
+    spec = EngineSpec(backend="attach", url=engine.endpoint.base_url)
+    attached = await open_engine(spec)
+    try:
+        await ready(attached, spec)
+        lengths = synthetic.Lengths(input_tokens=80, output_tokens=12, runs=1)
+        result = await synthetic.run(attached, lengths, ledger)
+    finally:
+        await attached.close()
+    assert result["counter_gap"] <= 0.01
+    assert result["figures"]["unit"] == "wall"
+    assert result["figures"]["completion_tokens"]["mean"] == 12
+    assert result["setup"]["url"] == engine.endpoint.base_url
 
 
 async def test_engine_seconds_are_its_cpu_time(engine):
