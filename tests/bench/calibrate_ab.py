@@ -4,7 +4,7 @@
 
 Each run starts two engines of its own and decides as the command does. Prints one line a run and
 the counts: "nothing" should be no difference in 20 of 20, "burner" a loss in 19 of 20. `--out`
-keeps every reading, for tests/benchmarks/recorded_noise.json.
+keeps every reading, for tests/benchmarks/recorded_noise.jsonl.
 """
 
 import argparse
@@ -73,7 +73,8 @@ def record(path: Path, toggle: str, comparison: ab.Comparison) -> None:
         for each in comparison.answers
     ]
     with path.open("a") as file:
-        file.write(json.dumps({"toggle": toggle, "rates": rates}) + "\n")
+        run = {"toggle": toggle, "generations": comparison.generations, "rates": rates}
+        file.write(json.dumps(run) + "\n")
 
 
 if __name__ == "__main__":
