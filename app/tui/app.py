@@ -94,10 +94,8 @@ class LingChat(BaseApp):
         settings: Settings | None = None,
         glyphs: Glyphs | None = None,
         start: bool = True,
-        sources: Iterable[str] = (),
     ) -> None:
-        """`start` False leaves the engine as it is until the user asks for it. `sources` are files,
-        folders and addresses that are attached once the app runs."""
+        """`start` False leaves the engine as it is until the user asks for it."""
         super().__init__()
         self.engine = engine
         self.spec = spec
@@ -113,7 +111,7 @@ class LingChat(BaseApp):
         self._switched: dict[str, bool] = {}
         """Switches that were applied and whose outcome is not told yet."""
         self._starts = start
-        self.sources = tuple(sources)
+        self.sources: tuple[str, ...] = ()  # attached once the app runs
         self._interrupted_at = 0.0
         self.themes = ThemeWatch(self)
         # Without its watchers: the styles are not parsed yet, and parsing them twice takes time.

@@ -34,7 +34,8 @@ def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> int:
     # Textual draws on standard error. A sign that its encoding lacks must not end the app.
     if isinstance(sys.__stderr__, TextIOWrapper):
         sys.__stderr__.reconfigure(errors="replace")
-    app = LingChat(handle(spec), spec, documents=documents, settings=settings, sources=sources)
+    app = LingChat(handle(spec), spec, documents=documents, settings=settings)
+    app.sources = tuple(sources)
     if issubclass(Driver, app.driver_class):  # else TEXTUAL_DRIVER names another
         app.driver_class = ThinDriver if _is_thin(settings) else Driver
     app.run()

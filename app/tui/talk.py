@@ -255,7 +255,8 @@ class Talk:
                         asked.node, reply.node = turns[-2:]
                     self._take(event, reply)
             self._finish(reply, *ending(self._turn_of(reply, turns)))
-            await self._screen.desk.trail.check(reply)
+            check = self._screen.desk.trail.check(reply)
+            self._screen.run_worker(check, group="sources", exit_on_error=False)
         except asyncio.CancelledError:
             self._stopped(reply)
             raise

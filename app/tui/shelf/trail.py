@@ -39,7 +39,7 @@ class Trail:
             text = quote.text if len(quote.text) <= QUOTED else f"{quote.text[:QUOTED]}…"
             told = _("Not in the documents: “{text}”")
             notes.append((told.format(text=" ".join(text.split())), True))
-        if notes:
+        if notes and reply in self._chat.transcript.entries:
             reply.set_notes(notes)
             self._chat.transcript.changed(reply)
 
