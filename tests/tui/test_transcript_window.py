@@ -77,6 +77,28 @@ async def test_lines_that_nobody_looks_at_are_forgotten() -> None:
         assert shown(app.view)[-1].strip() == "• b"
 
 
+async def test_what_was_said_long_ago_becomes_one_block_again_in_its_place() -> None:
+    app = Window()
+    async with app.run_test(size=(80, 50)) as pilot:
+        text = "\n\n".join(f"Paragraph {n}" for n in range(400))
+        for number in range(30):
+            reply = Reply()
+            app.view.append(reply)
+            reply.feed(f"Reply {number}.\n\n{text}")
+            reply.finish()
+            app.view.flush()
+            await pilot.pause()
+        replies = [entry for entry in app.view.entries if isinstance(entry, Reply)]
+        folded = [reply for reply in replies if reply.is_folded]
+        assert len(folded) > 10
+        assert all(len(reply.blocks) == 1 for reply in folded)
+        assert app.view.stack.height == sum(b.height for r in replies for b in r.blocks)
+        app.view.scroll_to(y=0, animate=False)
+        await pilot.pause()
+        assert shown(app.view)[1] == "  Reply 0."
+        assert "  Paragraph 10" in shown(app.view)
+
+
 async def test_the_keyboard_marks_blocks_and_code_counts_as_one() -> None:
     app = Window()
     async with app.run_test(size=(80, 24)) as pilot:

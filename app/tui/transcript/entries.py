@@ -42,6 +42,10 @@ class Entry:
     def unfold(self) -> None:
         """Lay out what is_folded stood for."""
 
+    def fold(self) -> bool:
+        """Let one block stand for it again; False for what is better left laid out."""
+        return False
+
     def act(self, action: str) -> bool:
         """A row with this action was clicked; True if that changed something."""
         return False
@@ -173,6 +177,17 @@ class Reply(Entry):
         reply._thought_s, reply.thinking_tokens = thought_s, thinking_tokens
         reply.blocks = [Block(reply._paint_room, reply, length=len(text) + 60)]
         return reply
+
+    def fold(self) -> bool:
+        if self.is_folded or not self.is_done or self.is_open:
+            return False
+        rows = sum(block.height for block in self.blocks)
+        self._stored = (self.thinking, self.text)
+        self._answer, self._thinking = Stream(self), Stream(self, quiet=True)
+        self.blocks = [Block(self._paint_room, self, rows=rows)]
+        self._solid = self._taken = 0
+        self._changed = len(self.blocks)
+        return True
 
     @property
     def is_folded(self) -> bool:  # type: ignore[override]

@@ -6,6 +6,9 @@ from app.tui.transcript.entries import Entry
 from app.tui.transcript.lines import keep_alike
 from app.tui.transcript.stack import Look, Stack
 
+NEAR_ENTRIES = 10
+"""Of the last entries all blocks stay."""
+
 
 class History:
     """Entries in order. Work done follows what changes, not how much there is."""
@@ -30,9 +33,22 @@ class History:
 
     def insert(self, index: int, entry: Entry) -> None:
         """Put an entry before the one at `index`."""
+        self._fold_far()
         self.entries.insert(index, entry)
         self._placed[entry] = 0
         self.changed(entry)
+
+    def _fold_far(self) -> None:
+        """Entries of which no line is kept become one block each, so that memory stays flat."""
+        first = 0
+        for entry in self.entries[:-NEAR_ENTRIES]:
+            placed = self._placed[entry]
+            if placed > 1 and entry not in self._unsettled:
+                is_far = not any(block.lines for block in entry.blocks)
+                if is_far and entry.fold():
+                    self.stack.splice(first, first + placed, entry.blocks)
+                    placed = self._placed[entry] = len(entry.blocks)
+            first += placed
 
     def remove(self, entry: Entry) -> None:
         """Take an entry away."""
@@ -65,6 +81,8 @@ class History:
         alike = keep_alike(old[0].lines, new[0].lines) if old and new else 0
         self.stack.splice(first + same, first + placed, new)
         self._placed[entry] = len(entry.blocks)
+        for block in new[-8:]:
+            self.stack.keep(block)
         return self.stack.top(first + same) + alike
 
     def _first_block(self, entry: Entry) -> int:

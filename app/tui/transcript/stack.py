@@ -34,13 +34,15 @@ class Block:
         owner: object = None,
         written: str = "",
         length: int = 0,
+        rows: int = 0,
     ) -> None:
         """`written` is the text that the block shows as its author wrote it; empty for what is no
-        part of what was said. `length` is how much text it shows, where that is another number.
+        part of what was said. `length` is how much text it shows, where that is another number;
+        `rows` is its height, where that is known.
         """
         self._paint = paint
         self._look: Look | None = None
-        self._rows = max(1, (length or len(written)) // 60, written.count("\n"))
+        self._rows = rows or max(1, (length or len(written)) // 60, written.count("\n"))
         self.lines: list[Line] = []
         self.owner = owner
         self.written = written
@@ -138,11 +140,11 @@ class Stack:
                     self.measure(index)
                     if self._tops[index] < anchor + grown:
                         grown += change
-            self._keep(block)
+            self.keep(block)
             index += 1
         return grown
 
-    def _keep(self, block: Block) -> None:
+    def keep(self, block: Block) -> None:
         """The block was looked at: keep its lines, and forget those nobody looked at for long."""
         self._kept_rows += len(block.lines) - self._kept.pop(block, 0)
         self._kept[block] = len(block.lines)
@@ -170,7 +172,7 @@ class Stack:
                 break
             before = block.height
             block.painted(look)
-            self._keep(block)
+            self.keep(block)
             if change := block.height - before:
                 lowest = index if lowest is None else min(lowest, index)
                 grown += change if index < first else 0

@@ -176,6 +176,7 @@ class Transcript(ScrollView, can_focus=True):
         added = self._history.unfold_at(index)
         for block in self.stack.blocks[index : index + added + 1]:
             block.painted(self._look)
+            self.stack.keep(block)
         self.stack.measure(index)
         if row < round(self.scroll_y):
             self._shift(self.stack.height - before)
@@ -347,6 +348,7 @@ class Transcript(ScrollView, can_focus=True):
             block.painted(self._look)
             if (line := self.stack.line(row)) is not None:
                 lines.append(line)
+            self.stack.keep(block)
         start = selection.start.x if selection.start else None
         end = selection.end.x if selection.end else None
         return copy_text(lines, start, end), "\n"
