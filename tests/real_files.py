@@ -303,13 +303,13 @@ def rezip(source: Path, target: Path, change: dict[str, bytes]) -> Path:
     return target
 
 
-def zip_bomb() -> bytes:
-    """A few hundred KB that would be 640 MB."""
+def zip_bomb(megabytes: int) -> bytes:
+    """An archive of a thousandth of the size it unpacks to."""
     buffer = io.BytesIO()
     with (
         zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive,
         archive.open("word/document.xml", "w", force_zip64=True) as file,
     ):
-        for _ in range(640):
+        for _ in range(megabytes):
             file.write(bytes(1 << 20))
     return buffer.getvalue()

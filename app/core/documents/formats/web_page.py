@@ -78,9 +78,9 @@ def read_epub(path: Path, title: str, report: Report) -> Extracted:
 
 def _reading_order(book: ZipFile) -> list[str]:
     """Names of the chapters, as container.xml and the package file it names tell them."""
-    container = parse(book.read("META-INF/container.xml"))
+    container = parse(book.read("META-INF/container.xml"), recover=True)
     package = str(container.xpath("string(//@full-path)"))
-    tree = parse(book.read(package))
+    tree = parse(book.read(package), recover=True)
     where = {
         str(item.get("id")): normpath(join(dirname(package), unquote(str(item.get("href")))))
         for item in tree.xpath("//*[local-name()='manifest']/*[local-name()='item']")

@@ -4,11 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def parse(data: bytes) -> Any:
-    """The root element. Raises lxml's XMLSyntaxError, also for nesting over 256."""
+def parse(data: bytes, recover: bool = False) -> Any:
+    """The root element. Raises lxml's XMLSyntaxError, also for nesting over 256.
+
+    `recover` makes the best of what is no proper XML.
+    """
     from lxml import etree
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, remove_comments=True, recover=recover
+    )
     return etree.fromstring(data, parser)
 
 
