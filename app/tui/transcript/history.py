@@ -4,10 +4,7 @@ from collections.abc import Sequence
 
 from app.tui.transcript.entries import Entry
 from app.tui.transcript.lines import keep_alike
-from app.tui.transcript.stack import Look, Stack
-
-NEAR_ENTRIES = 10
-"""Of the last entries all blocks stay."""
+from app.tui.transcript.stack import KEPT_ROWS, Look, Stack
 
 
 class History:
@@ -39,15 +36,15 @@ class History:
         self.changed(entry)
 
     def _fold_far(self) -> None:
-        """Entries of which no line is kept become one block each, so that memory stays flat."""
+        """Entries far above the end become one block each, so that memory stays flat."""
         first = 0
-        for entry in self.entries[:-NEAR_ENTRIES]:
+        for entry in self.entries:
             placed = self._placed[entry]
-            if placed > 1 and entry not in self._unsettled:
-                is_far = not any(block.lines for block in entry.blocks)
-                if is_far and entry.fold():
-                    self.stack.splice(first, first + placed, entry.blocks)
-                    placed = self._placed[entry] = len(entry.blocks)
+            if self.stack.height - self.stack.top(first + placed) < KEPT_ROWS:
+                break
+            if placed > 1 and entry not in self._unsettled and entry.fold():
+                self.stack.splice(first, first + placed, entry.blocks)
+                placed = self._placed[entry] = len(entry.blocks)
             first += placed
 
     def remove(self, entry: Entry) -> None:

@@ -94,6 +94,8 @@ class Stack:
 
     def splice(self, start: int, stop: int, blocks: Sequence[Block]) -> None:
         """Put `blocks` in place of those from index `start` to before `stop`."""
+        for gone in set(self.blocks[start:stop]).difference(blocks):
+            self._kept_rows -= self._kept.pop(gone, 0)
         self.blocks[start:stop] = blocks
         self.measure(start)
 
