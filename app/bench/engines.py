@@ -157,6 +157,7 @@ class Restarting:
         self, engine: Engine, off: EngineSpec, on: EngineSpec, told: Told | None = None
     ) -> None:
         self._engine, self._specs, self._told = engine, {False: off, True: on}, told
+        self._before = engine.status.spec if engine.status.state.is_alive else None
 
     async def arm(self, on: bool) -> Engine:
         await ready(self._engine, self._specs[on], self._told)
@@ -166,6 +167,8 @@ class Restarting:
         """Each change of the switch is a new start anyway."""
 
     async def close(self) -> None:
+        if self._before is not None:
+            await self._engine.start(self._before)  # as whoever else uses it had it
         await self._engine.close()
 
 
