@@ -25,7 +25,7 @@ async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) 
 async def test_a_title_comes_when_the_engine_rests_and_waits_for_the_user(
     host_home: Path, spec: EngineSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions, "IDLE_S", 1.5)
+    monkeypatch.setattr(sessions, "IDLE_S", 1.2)
     asked = []
     real = titles.ask_title
 
@@ -54,7 +54,7 @@ async def test_a_title_comes_when_the_engine_rests_and_waits_for_the_user(
         assert asked == []
         await until(pilot, lambda: len(asked) == 2, "a title")
         await say("Once more.")
-        await pilot.pause(2.5)
+        await pilot.pause(1.8)
         assert len(asked) == 2
         session = app.sessions.session
         assert session is not None
