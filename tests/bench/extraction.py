@@ -245,7 +245,7 @@ async def loop_delay(folder: Path) -> None:
         worst = await _worst(extract(folder / "ten.txt"))
         print(f"{name:14} {1000 * worst:6.1f} ms")
     for kind in ("pdf", "docx"):
-        print(f"big.{kind:10} {1000 * await _worst(folder / f'big.{kind}'):6.1f} ms")
+        print(f"big.{kind:10} {1000 * await _worst(extract(folder / f'big.{kind}')):6.1f} ms")
 
 
 async def _worst(work: Coroutine[None, None, object]) -> float:
