@@ -12,7 +12,7 @@ from app.core.i18n import _
 @click.option(
     "--plain",
     is_flag=True,
-    help=_("Line by line, for screen readers and terminals that cannot place a cursor."),
+    help="Line by line, for screen readers and terminals that cannot place a cursor.",
 )
 @click.option("--theme", metavar="NAME", help="A theme of the app or of your themes folder.")
 def chat(

@@ -9,16 +9,14 @@ from app.core.i18n import _
 HUB = "hub"
 
 
-@click.command(
-    help=_(
-        "Keep the model hub's token (`hub`), or the API key of the server at this URL, in the"
-        " keyring. Asks for it without showing it, or reads it from a pipe."
-    )
-)
+@click.command()
 @click.argument("what", metavar="hub|URL")
-@click.option("--forget", is_flag=True, help=_("Delete it instead."))
+@click.option("--forget", is_flag=True, help="Delete it instead.")
 def key(what: str, forget: bool) -> None:
-    """Keep or forget a secret."""
+    """Keep the model hub's token (`hub`), or the API key of the server at this URL, in the keyring.
+
+    Asks for it without showing it, or reads it from a pipe.
+    """
     from app.core.i18n import shown
     from engine_bridge import secrets
     from engine_bridge.chat.web import normal_url

@@ -7,7 +7,8 @@ from typing import NoReturn
 
 import click
 
-from app.core.i18n import _, shown
+from app.cli.translated import translated
+from app.core.i18n import _, lend_to_libraries, shown
 from engine_bridge.errors import BridgeError, UnavailableError
 
 # pydantic would look through all installed packages for plugins: 30 ms of each command's start.
@@ -38,7 +39,7 @@ class LazyCommands(click.Group):
         module, attribute = COMMANDS[name].split(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
-        return command
+        return translated(command)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or args[0] not in {*COMMANDS, "--help", "-h", "--version"}:
@@ -67,6 +68,8 @@ def run(argv: list[str] | None = None) -> NoReturn:
         # Without standalone mode, click returns the exit code of a command that chose one.
         if sys.stdout is None:  # closed by who started us, as with >&-
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        lend_to_libraries()
+        translated(main)
         code = main.main(args, prog_name="ling-chat", standalone_mode=False) or 0
         sys.stdout.flush()
     except (click.Abort, KeyboardInterrupt):

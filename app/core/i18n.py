@@ -7,7 +7,6 @@ engine_bridge has written in English, figures and names filled in.
 import functools
 import gettext
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -76,6 +75,14 @@ def catalogue() -> Catalogue | None:
         return None
 
 
+def lend_to_libraries() -> None:
+    """Let libraries that use gettext too, as click does for "Usage:", find their words with us."""
+    if (wanted := language()) != "en":
+        os.environ["LANGUAGE"] = wanted
+        gettext.bindtextdomain(DOMAIN, LOCALES)
+        gettext.textdomain(DOMAIN)
+
+
 def use(wanted: str | None) -> None:
     """Use this language from now on; None asks environment and settings again."""
     language.cache_clear()
@@ -97,6 +104,8 @@ def _known(locale: str) -> str:
 
 def _setting() -> str:
     """The language of the settings, read without what checks them: that takes longer than this."""
+    import tomllib
+
     from engine_bridge import paths
     from engine_bridge.errors import BridgeError
 
