@@ -3,7 +3,8 @@
 import pytest
 
 from app.core import spec
-from app.core.settings import EngineSettings, Settings
+from app.core.settings import Settings
+from app.core.settings_schema import EngineSettings
 
 
 @pytest.fixture
