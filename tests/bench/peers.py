@@ -175,7 +175,7 @@ PEERS = [
         lambda _home, url: [sys.executable, "-m", "app", "--engine", "attach", "--url", url],
         lambda _home, _url: {},
         lambda _home: None,
-        "Ask anything",
+        "sk anything",
         [2.0],
     ),
     Peer(
