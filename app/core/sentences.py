@@ -49,22 +49,21 @@ class Template:
 
 @functools.lru_cache(_KEPT)
 def translate(text: str, catalogue: Catalogue) -> str:
-    """The translation of `text`: whole, else sentence by sentence, else `text` as it is."""
-    if (whole := _whole(text, catalogue)) is not None:
-        return whole
+    """The translation of `text`: sentence by sentence where all are known, so that no gap takes
+    a sentence in; else whole, else what is known of it."""
+    if exact := catalogue.messages().get(_MARK + text):
+        return exact
     pieces = _BETWEEN.split(text)
-    if len(pieces) == 1:
-        return text
-    found = [_whole(piece, catalogue) for piece in pieces]
-    if not any(found):
-        return text
+    found = [_one(piece, catalogue) for piece in pieces]
+    if None in found and (whole := _one(text, catalogue)) is not None:
+        return whole
     return "".join(
         piece + " " if translated is None else translated
         for piece, translated in zip(pieces, found, strict=True)
     ).rstrip()
 
 
-def _whole(text: str, catalogue: Catalogue) -> str | None:
+def _one(text: str, catalogue: Catalogue) -> str | None:
     if exact := catalogue.messages().get(_MARK + text):
         return exact
     for template in _templates(catalogue):
