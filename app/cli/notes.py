@@ -72,7 +72,7 @@ def describe_prefill(prefill: "Prefill") -> str:
 
 def describe(timings: "Timings") -> str:
     """The figures that are known, in one line."""
-    parts = [f"{timings.completion_tokens or 0:,} tokens"]
+    parts = [_("{n:,} tokens").format(n=timings.completion_tokens or 0)]
     if timings.decode_tokens_per_s is not None:
         parts.append(f"{timings.decode_tokens_per_s:.1f} tok/s")
     if timings.ttft_s is not None:
@@ -83,7 +83,7 @@ def describe(timings: "Timings") -> str:
             if timings.cached_tokens
             else ""
         )
-        parts.append(f"prompt {timings.prompt_tokens:,}{cached}")
+        parts.append(_("prompt {n:,}").format(n=timings.prompt_tokens) + cached)
     if timings.accept_length is not None:
         parts.append(
             _("accept length {accept_length:.2f}").format(accept_length=timings.accept_length)

@@ -107,11 +107,12 @@ def reply_line(timings: "Timings", dot: str = "·") -> str:
     if timings.ttft_s is not None:
         found.append(f"TTFT {seconds(timings.ttft_s)}{ttft_parts(timings)}")
     if timings.accept_length is not None:
-        found.append(f"accept {timings.accept_length:.2f}")
+        found.append(_("accept {length:.2f}").format(length=timings.accept_length))
     if timings.completion_tokens is not None:
         found.append(f"{timings.completion_tokens:,} tok")
     if timings.prompt_tokens is not None:
         share = cached_share(timings)
-        cached = f", {share}% cached" if share else ""
-        found.append(f"prompt {timings.prompt_tokens:,}{cached}")
+        cached = _(", {share}% cached").format(share=share) if share else ""
+        prompt = _("prompt {n:,}").format(n=timings.prompt_tokens)
+        found.append(prompt + cached)
     return f" {dot} ".join(found)

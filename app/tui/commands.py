@@ -72,7 +72,7 @@ def _switches(app: "LingChat") -> Iterator[SystemCommand]:
         if not can_switch(each):
             continue
         is_on = app.wanted.get(each.id, each.requested)
-        verb = "off" if is_on else "on"
+        verb = _("off") if is_on else _("on")
         if app.status.state is EngineState.STOPPED:
             hint = _("applies at the next start")
         else:

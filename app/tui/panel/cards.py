@@ -1,5 +1,6 @@
 """The parts of the side panel that only show: speed, context, engine."""
 
+from rich.cells import cell_len
 from textual.content import Content
 
 from app.core import figures
@@ -33,17 +34,17 @@ class SpeedCard(Rows):
         number = NOTHING if speed is None else figures.rate(speed)
         left = Content.assemble((number, "bold $primary"), (" tok/s", "$muted"))
         tokens = self._live.timings.completion_tokens
-        right = f"{tokens:,} tokens" if tokens is not None else ""
+        right = _("{n:,} tokens").format(n=tokens) if tokens is not None else ""
         return spread(left, Content.assemble((right, "$muted")), width)
 
     def _curve(self, width: int) -> Content:
         share = self._live.prefill_share
         if share is not None:
             eta = self._live.prefill_eta_s
-            left = f" {figures.clock(eta)} left" if eta is not None else ""
+            left = " " + _("{time} left").format(time=figures.clock(eta)) if eta is not None else ""
             words = f" {share:.0%}{left}"
-            bar = meter(share, width - 8 - len(words), self._glyphs, "$accent")
-            return Content.assemble(("prefill ", "$muted"), bar, words)
+            bar = meter(share, width - 8 - cell_len(words), self._glyphs, "$accent")
+            return Content.assemble((_("prefill") + " ", "$muted"), bar, words)
         if not self._live.speeds:
             return Content.assemble((self._glyphs.spark[0] * width, "$border-blurred"))
         return sparkline(self._live.speeds, width, self._glyphs)
@@ -52,9 +53,9 @@ class SpeedCard(Rows):
         step, accept = self._live.step_ms, self._live.timings.accept_length
         rounds = self._live.timings.accept_histogram
         return Content.assemble(
-            ("step ", "$muted"),
+            (_("step") + " ", "$muted"),
             NOTHING if step is None else f"{step:.{1 if step < 99.95 else 0}f} ms",
-            (f" {self._glyphs.times} accept ", "$muted"),
+            (f" {self._glyphs.times} {_('accept')} ", "$muted"),
             NOTHING if accept is None else f"{accept:.2f} ",
             # Rounds that accepted 0, 1, 2 … drafts.
             sparkline(rounds, len(rounds), self._glyphs),
@@ -77,8 +78,8 @@ class SpeedCard(Rows):
     def _context_row(self, width: int) -> Content:
         used = self._used
         if not self.context_tokens:
-            words = NOTHING if used is None else f"{used:,} tokens"
-            return Content.assemble(("context ", "$muted"), words)
+            words = NOTHING if used is None else _("{n:,} tokens").format(n=used)
+            return Content.assemble((_("context") + " ", "$muted"), words)
         words = f" {used or 0:,} / {figures.short_count(self.context_tokens)}"
         share = (used or 0) / self.context_tokens
         colour = "$error" if share > 0.9 else "$warning" if share > 0.75 else "$primary"
@@ -88,8 +89,8 @@ class SpeedCard(Rows):
             reserve = budget.reserve_tokens / self.context_tokens
             parts = [(documents, "$accent"), (max(0.0, share - documents), colour)]
             parts.append((reserve, "$muted"))
-        bar = stacked(parts, width - 8 - len(words), self._glyphs)
-        return Content.assemble(("context ", "$muted"), bar, words)
+        bar = stacked(parts, width - 8 - cell_len(words), self._glyphs)
+        return Content.assemble((_("context") + " ", "$muted"), bar, words)
 
     @property
     def _used(self) -> int | None:

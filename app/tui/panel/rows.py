@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
@@ -49,10 +50,10 @@ class Made(Rows):
 def labelled(label: str, text: str, width: int, column: int = 12, indent: int = 0) -> list[Content]:
     """A quiet label and its text beside it, wrapped within its own column. There is always a gap
     between them: a label too long for its column widens it."""
-    column = max(column, len(label) + 1)
+    column = max(column, cell_len(label) + 1)
     first, *rest = Content(text).wrap(max(8, width - column - indent)) or [Content("")]
     lead = " " * indent
-    rows = [Content.assemble(lead, (f"{label:<{column}}", "$muted"), first)]
+    rows = [Content.assemble(lead, (label + " " * (column - cell_len(label)), "$muted"), first)]
     return rows + [Content.assemble(lead, " " * column, row) for row in rest]
 
 

@@ -113,7 +113,7 @@ class StatusLine(Static):
     def _start(self, state: Content) -> list[Content]:
         """How far it is comes first: what is under way may be long."""
         status = self._status
-        phase = said(status.phase) or "starting"
+        phase = said(status.phase) or _("starting")
         first = Content.assemble(state, "  ".join(filter(None, (progress_text(status), phase))))
         if status.fraction is None:
             return [first]
@@ -125,7 +125,7 @@ class StatusLine(Static):
         if timings.ttft_s is not None:
             details.append(f"TTFT {figures.seconds(timings.ttft_s)}")
         if timings.accept_length is not None:
-            details.append(f"accept {timings.accept_length:.2f}")
+            details.append(_("accept {length:.2f}").format(length=timings.accept_length))
         if live.context_used is not None and self._status.context_tokens:
             total = figures.short_count(self._status.context_tokens)
             details.append(

@@ -26,11 +26,11 @@ def proof(optimisation: Optimisation) -> list[tuple[str, str]]:
     how = optimisation.effect.how if optimisation.effect else ""
     missing = _("not yet") if optimisation.requested else ""
     chain = [
-        ("requested", "on" if optimisation.requested else "off"),
-        ("resolved", shown(optimisation.resolved or missing)),
-        ("observed", shown(optimisation.observed or missing)),
-        ("measured", " ".join(filter(None, (effect, f"({how})" if how else ""))) or missing),
-        ("verdict", shown(str(optimisation.verdict))),
+        (_("requested"), _("on") if optimisation.requested else _("off")),
+        (_("resolved"), shown(optimisation.resolved or missing)),
+        (_("observed"), shown(optimisation.observed or missing)),
+        (_("measured"), " ".join(filter(None, (effect, f"({how})" if how else ""))) or missing),
+        (_("verdict"), shown(str(optimisation.verdict))),
     ]
     for key, value in optimisation.evidence.items():
         label = key.removesuffix("_bytes").replace("_", " ").replace(".", " ")
@@ -130,11 +130,12 @@ class SwitchRow(Rows, can_focus=True):
     def _state(self, width: int) -> list[Content]:
         optimisation = self.optimisation
         if self._wanted is not None:
-            word = "on" if self._wanted else "off"
-            return [Content.assemble((f"switches {word} {self._when}", "$accent"))]
+            word = _("on") if self._wanted else _("off")
+            text = _("switches {word} {when}").format(word=word, when=self._when)
+            return [Content.assemble((text, "$accent"))]
         rows = []
         if self.is_supported:
-            _, colour = switch_sign(optimisation, self._glyphs)
+            _sign, colour = switch_sign(optimisation, self._glyphs)
             verdict = Content.assemble((shown(str(optimisation.verdict)), colour))
             effect = figures.effect(optimisation.effect)
             gained = Content.assemble((effect if optimisation.requested else "", "$muted"))

@@ -35,7 +35,7 @@ def state_text(status: EngineStatus, glyphs: Glyphs) -> str:
     key that ends it."""
     match status.state:
         case EngineState.STARTING:
-            phase = said(status.phase) or "starting"
+            phase = said(status.phase) or _("starting")
             return f"{phase} {progress_text(status)}".rstrip()
         case EngineState.STOPPED:
             return _("stopped {dot} F5 starts it").format(dot=glyphs.dot)
@@ -129,7 +129,7 @@ def can_switch(optimisation: Optimisation) -> bool:
 
 def switch_hint(optimisation: Optimisation) -> str:
     """What a switch of it would mean: when it applies and how long that took last time."""
-    verb = "off" if optimisation.requested else "on"
+    verb = _("off") if optimisation.requested else _("on")
     if optimisation.applies is Applies.NEXT_MESSAGE:
         return _("Space switches it {verb} for the next message.").format(verb=verb)
     took = optimisation.last_change_s

@@ -186,17 +186,20 @@ def _known(status: EngineStatus) -> list[tuple[str, str]]:
     memory, context = status.load.memory_bytes, status.context_tokens
     started = time.time() - status.started_at if status.started_at else 0.0
     facts = [
-        ("model", status.model_name),
-        ("file", status.model_path),
-        ("size", size_text(status.model_bytes) if status.model_bytes else ""),
-        ("memory", size_text(memory) if memory else ""),
-        ("context", f"{context:,} tokens" if context else ""),
-        ("threads", str(status.threads or "")),
-        ("process", str(status.engine_pid or "")),
-        ("address", status.base_url),
-        ("started", f"{figures.seconds(started)} ago" if started > 0 else ""),
+        (_("model"), status.model_name),
+        (_("file"), status.model_path),
+        (_("size"), size_text(status.model_bytes) if status.model_bytes else ""),
+        (_("memory"), size_text(memory) if memory else ""),
+        (_("context"), _("{n:,} tokens").format(n=context) if context else ""),
+        (_("threads"), str(status.threads or "")),
+        (_("process"), str(status.engine_pid or "")),
+        (_("address"), status.base_url),
+        (
+            _("started"),
+            _("{time} ago").format(time=figures.seconds(started)) if started > 0 else "",
+        ),
         (_("start took"), figures.seconds(status.start_s) if status.start_s else ""),
-        (_("on quit"), "stays" if status.keep else _("goes with its last user")),
+        (_("on quit"), _("stays") if status.keep else _("goes with its last user")),
     ]
     return [(label, value) for label, value in facts if value]
 
