@@ -5,6 +5,9 @@
     system = "…"
     [parameters]
     temperature = 0.3
+    [zh_CN]
+    title = "…"
+    description = "…"
 
 Those of the app are in assets/presets; a user's own, in the presets folder beside the settings,
 stand before them, and replace one of the same file name.
@@ -19,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.conversation import Conversation
-from app.core.i18n import _
+from app.core.i18n import _, language
 from engine_bridge import files, paths
 from engine_bridge.chat.events import Parameters
 from engine_bridge.errors import BridgeError, UsageError
@@ -119,10 +122,13 @@ def _parse(text: str, name: str, path: Path | None) -> Preset:
     parameters = found.get("parameters", {})
     if not isinstance(parameters, dict):
         raise ValueError("parameters is no table")
+    named = found.get(language(), {})
+    if not isinstance(named, dict):
+        raise ValueError(f"{language()} is no table")
     return Preset(
         name,
-        _text(found, "title") or name,
-        _text(found, "description"),
+        _text(named, "title") or _text(found, "title") or name,
+        _text(named, "description") or _text(found, "description"),
         _text(found, "system"),
         Parameters(**{key: _value(key, parameters[key]) for key in parameters}),
         path,
