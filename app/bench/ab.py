@@ -11,6 +11,7 @@ from app.bench.measure import Sample, measure, measure_decode
 from app.bench.progress import Steps, Watch
 from app.bench.stats import Interval, mcnemar, ratio_interval
 from app.bench.tasks import Question
+from app.core.i18n import _
 from engine_bridge.chat.events import ChatRequest, Message
 from engine_bridge.errors import BridgeError
 
@@ -211,7 +212,9 @@ async def compare(
 
     async def ask(prompt: int, on: bool, counts: bool = True) -> None:
         engine = await pair.arm(on)
-        side = f"{toggle} {'on' if on else 'off'}, prompt {prompt + 1} of {len(questions)}"
+        side = _("{switch} {state}, prompt {n} of {m}").format(
+            switch=toggle, state=_("on") if on else _("off"), n=prompt + 1, m=len(questions)
+        )
         steps.tell(side)
         sample = await measure_decode(engine, _request(questions[prompt].prompt, settings))
         comparison.answers[prompt].side(on).append(sample)

@@ -14,6 +14,7 @@ from app.bench.measure import Sample
 from app.bench.progress import Step, Watch
 from app.bench.setup import setup_of
 from app.bench.tasks import Question
+from app.core.i18n import _
 from engine_bridge.backends import backend_named
 from engine_bridge.contract import EngineSpec, EngineStatus
 
@@ -130,15 +131,18 @@ def sentence(result: dict[str, Any]) -> str:
     """What the figures mean, and what they do not show."""
     toggle, details = result["toggle"], result["details"]
     low, high = result["interval"]
-    span = f"{details['confidence']:.0%} interval {low:.2f} to {high:.2f}"
-    over = f"{details['prompts']} prompts of the task {details['task']!r}"
-    if result["verdict"] == ab.Outcome.NOTHING:
-        return (
-            f"No difference seen for {toggle}: on over off is {result['ratio']:.2f} ({span}) over"
-            f" {over}; a smaller effect than the interval's ends is not excluded."
-        )
-    times = f"{result['ratio']:.2f} times as many"
-    return (
-        f"With {toggle} on, this engine makes {times} tokens for the same effort ({span}) over"
-        f" {over}; other prompts may fare otherwise."
+    span = _("{share:.0%} interval {low:.2f} to {high:.2f}").format(
+        share=details["confidence"], low=low, high=high
     )
+    over = _("{n} prompts of the task {task!r}").format(n=details["prompts"], task=details["task"])
+    if result["verdict"] == ab.Outcome.NOTHING:
+        told = _(
+            "No difference seen for {switch}: on over off is {ratio:.2f} ({span}) over"
+            " {over}; a smaller effect than the interval's ends is not excluded."
+        )
+    else:
+        told = _(
+            "With {switch} on, this engine makes {ratio:.2f} times as many tokens for the same"
+            " effort ({span}) over {over}; other prompts may fare otherwise."
+        )
+    return told.format(switch=toggle, ratio=result["ratio"], span=span, over=over)

@@ -13,6 +13,7 @@ from app.bench.measure import Sample, measure, prompt_tokens
 from app.bench.progress import Steps, Watch
 from app.bench.setup import Setup, setup_of
 from app.bench.stats import wilson
+from app.core.i18n import _
 from engine_bridge.chat.events import ChatRequest, Message
 from engine_bridge.engine import Engine
 from engine_bridge.errors import UsageError
@@ -64,20 +65,21 @@ async def run(
     done = ledger.answers(record)
     steps = Steps(len(problems), watch, sum(str(each.index) in done for each in problems))
     if resumed:
-        steps.tell("resuming")
+        steps.tell(_("resuming"))
     else:
         await measure(engine, _request("Count to ten.", settings, 8, 0))
     for problem in problems:
         if str(problem.index) in done:
             continue
-        steps.tell(f"question {problem.index + 1}", _score(done))
+        title = _("question {n}").format(n=problem.index + 1)
+        steps.tell(title, _score(done))
         prompt = data.prompt(problem)
         room = await _room(engine, prompt, settings.max_tokens)
         asked = _request(prompt, settings, room, problem.index)
-        sample = await measure(engine, asked, steps.live(f"question {problem.index + 1}"))
+        sample = await measure(engine, asked, steps.live(title))
         done[str(problem.index)] = answer = graded(problem, sample)
         ledger.keep(record, str(problem.index), answer)
-        steps.did(f"question {problem.index + 1}", _score(done))
+        steps.did(title, _score(done))
     result = result_of(problems, done, settings, setup)
     ledger.finish(record, result)
     return result | {"resumed": resumed}

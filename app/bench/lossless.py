@@ -19,6 +19,7 @@ from app.bench.progress import Step, Steps, Watch
 from app.bench.setup import setup_of
 from app.bench.stats import wilson
 from app.bench.tasks import Question
+from app.core.i18n import _
 from engine_bridge.backends import backend_named
 from engine_bridge.chat.events import ChatRequest, Message
 from engine_bridge.contract import EngineSpec, EngineStatus
@@ -107,15 +108,15 @@ async def run(
     try:
         for on in (False, True):
             engine = await pair.arm(on)
-            side = f"{toggle} {'on' if on else 'off'}"
+            side = f"{toggle} {_('on') if on else _('off')}"
             answers[on], echoes[on] = [], 0
             for question in questions:
                 answers[on].append(await _greedy(engine, question.prompt, max_tokens))
-                steps.did(f"{side}: greedy answers")
+                steps.did(_("{side}: greedy answers").format(side=side))
             for probe in asked:
                 echoes[on] += probe.found((await _greedy(engine, probe.prompt, 200)).text)
-                steps.did(f"{side}: identifiers")
-        steps.tell("comparing next tokens")
+                steps.did(_("{side}: identifiers").format(side=side))
+        steps.tell(_("comparing next tokens"))
         texts = [(q.prompt, s.text) for q, s in zip(questions, answers[False], strict=True)]
         tokens = await agreement(await pair.arm(True), texts, every)
         setup = await asyncio.to_thread(setup_of, (await pair.arm(True)).status)

@@ -13,6 +13,7 @@ from engine_bridge.engine import Engine
 
 Run = Callable[[Engine, Ledger, Watch], Awaitable[dict[str, Any]]]
 SAMPLE = 50
+TASK_NAMES = {"rewrite": _("rewriting"), "chat": _("free chat")}
 SHORT, MIDDLE = (512, 128), (4_096, 256)
 
 
@@ -63,8 +64,8 @@ def _load(tokens_in: int, tokens_out: int) -> Benchmark:
     return Benchmark(
         f"synthetic-{tokens_in}-{tokens_out}",
         synthetic.KIND,
-        _("Load, {n:,} in, {m:,} out").format(n=tokens_in, m=tokens_out),
-        _("Random text: time to first token, time per token, tokens a second."),
+        _("Random text, {n:,} in, {m:,} out").format(n=tokens_in, m=tokens_out),
+        _("Time to first token, time per token, tokens a second; lengths in tokens."),
         lambda engine, ledger, watch: synthetic.run(engine, lengths, ledger, watch),
     )
 
@@ -77,7 +78,7 @@ def _compare(each: Optimisation, spec: EngineSpec, task: str) -> Benchmark:
     return Benchmark(
         f"ab-{each.id}-{task}",
         ab_result.KIND,
-        _("{switch} off and on: {task}").format(switch=each.id, task=task),
+        _("{switch} off and on: {task}").format(switch=each.id, task=TASK_NAMES.get(task, task)),
         _("The same prompts with it off and on, by turns; says gain, loss or no difference."),
         run,
     )

@@ -18,6 +18,7 @@ from app.bench.measure import measure
 from app.bench.parts import Step, of_model, with_fp8_head
 from app.bench.progress import Steps, Watch
 from app.bench.setup import setup_of
+from app.core.i18n import _
 from engine_bridge import machine
 from engine_bridge.chat.events import ChatRequest, Message
 from engine_bridge.contract import EngineStatus
@@ -77,18 +78,18 @@ async def run(
             "Give its config.json with --config, and --bandwidth.",
         )
     steps = Steps(3, watch)
-    steps.tell("counting bytes")
+    steps.tell(_("counting bytes"))
     step = await asyncio.to_thread(of_model, path, context_tokens)
-    steps.did("measuring copies")
+    steps.did(_("measuring copies"))
     if bytes_per_s is None:
         bytes_per_s = await asyncio.to_thread(_copy_bandwidth, status)
-    steps.did("measuring a step")
+    steps.did(_("measuring a step"))
     request = ChatRequest(
         (Message("user", "Tell a long story."),), max_tokens=64, temperature=0, ignore_eos=True
     )
     sample = await measure(engine, request)
     step_s = (sample.tpot_s or 0.0) * (sample.accept_length or 1.0)
-    steps.did("measuring a step")
+    steps.did(_("measuring a step"))
     gguf = tensors.read(path) if path.suffix == ".gguf" else None
     ids = [each.id for each in status.optimisations if each.switchable]
     result = {

@@ -15,12 +15,13 @@ from app.bench.ledger import Ledger, Run
 from app.bench.measure import Sample, measure, prompt_tokens
 from app.bench.progress import Steps, Watch
 from app.bench.setup import setup_of
+from app.core.i18n import _
 from engine_bridge.chat.events import ChatRequest, Message
 from engine_bridge.engine import Engine
 from engine_bridge.errors import UsageError
 
 KIND = "synthetic"
-FLATTERS = (
+FLATTERS = _(
     "A synthetic load flatters speculation: text that goes on from random words repeats itself"
     " more than answers do. Judge speculation by `bench ab` or `bench gsm8k`."
 )
@@ -60,20 +61,21 @@ async def run(
     setup = await asyncio.to_thread(setup_of, status)
     record: Run | None = ledger.begin(KIND, asdict(lengths), setup) if ledger else None
     steps = Steps(lengths.runs, watch)
-    steps.tell("warming up")
+    steps.tell(_("warming up"))
     await measure(engine, _request("Count to ten.", lengths, 8))
     before = await counters(engine)
     samples: list[Sample] = []
     for number in range(lengths.runs):
-        steps.tell(f"run {number + 1} of {lengths.runs}: making a prompt")
+        title = _("run {n} of {m}").format(n=number + 1, m=lengths.runs)
+        steps.tell(title)
         prompt = await prompt_of(engine, lengths.input_tokens, random.SystemRandom())
         asked = _request(prompt, lengths, lengths.output_tokens)
-        sample = await measure(engine, asked, steps.live(f"run {number + 1} of {lengths.runs}"))
+        sample = await measure(engine, asked, steps.live(title))
         samples.append(sample)
         if ledger and record:
             ledger.keep(record, str(number), sample.as_dict() | {"text": "", "reasoning": ""})
         rate = sample.decode_tokens_per_s
-        steps.did(f"run {number + 1} of {lengths.runs}", f"{rate:.1f} tok/s" if rate else "")
+        steps.did(title, f"{rate:.1f} tok/s" if rate else "")
     after = await counters(engine)
     result: dict[str, Any] = {
         "kind": KIND,
@@ -122,7 +124,7 @@ async def prompt_of(engine: Engine, tokens: int, source: random.Random) -> str:
     """
     words = [_word(source) for _ in range(max(8, tokens // 2))]
     empty = 0
-    for _ in range(6):
+    for _attempt in range(6):
         count = await prompt_tokens(engine, " ".join(words))
         if count is None:
             break

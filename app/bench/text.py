@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.bench.setup import words
+from app.core.figures import cells, pad
 from app.core.i18n import _
 
 Row = Sequence[str]
@@ -90,8 +91,8 @@ def ab_text(result: dict[str, Any]) -> str:
         told = details["other_ratios"].get(key)
         if told and details["off"][figure] and details["on"][figure]:
             means = [scale * details[side][figure]["mean"] for side in ("off", "on")]
-            cells = (number(means[0]), number(means[1]), f"{told['ratio']:.3f}")
-            rows.append((label, *cells, _span(told["interval"])))
+            ratios = (number(means[0]), number(means[1]), f"{told['ratio']:.3f}")
+            rows.append((label, *ratios, _span(told["interval"])))
     lengths = [details[side]["accept_length"] for side in ("off", "on")]
     if any(lengths):
         rows.append((_("accept length"), number(lengths[0]), number(lengths[1])))
@@ -144,8 +145,8 @@ def _figures(result: dict[str, Any]) -> list[str]:
     rows: list[Row] = [("", _("mean"), "p50", "p95")]
     for name, label, scale in labels():
         if told := figures[name]:
-            cells = [number(scale * told[each]) for each in ("mean", "p50", "p95")]
-            rows.append((label.format(unit=figures["unit"]), *cells))
+            row = [number(scale * told[each]) for each in ("mean", "p50", "p95")]
+            rows.append((label.format(unit=figures["unit"]), *row))
     if figures["accept_length"] is not None:
         rows.append((_("accept length"), number(figures["accept_length"])))
     if histogram := figures["accept_histogram"]:
@@ -159,11 +160,11 @@ def _figures(result: dict[str, Any]) -> list[str]:
 def aligned(rows: Sequence[Row]) -> list[str]:
     """Rows as columns of equal width, the first to the left, the others to the right."""
     widths = [
-        max(len(row[at]) for row in rows if at < len(row)) for at in range(max(map(len, rows)))
+        max(cells(row[at]) for row in rows if at < len(row)) for at in range(max(map(len, rows)))
     ]
     return [
         "  ".join(
-            cell.ljust(widths[at]) if at == 0 else cell.rjust(widths[at])
+            pad(cell, widths[at]) if at == 0 else pad(cell, widths[at], to_right=True)
             for at, cell in enumerate(row)
         ).rstrip()
         for row in rows

@@ -30,10 +30,11 @@ class Progress:
 
     def __call__(self, step: "Step") -> None:
         from app.core import figures
+        from app.core.i18n import _
 
         parts = [step.title, f"{step.done}/{step.total}"]
-        if step.eta_s is not None:
-            parts.append(f"{figures.seconds(step.eta_s)} left")
+        if step.eta_s:
+            parts.append(_("{time} left").format(time=figures.seconds(step.eta_s)))
         if step.figure:
             parts.append(step.figure)
         text = " · ".join(parts)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.cli.options import engine_options
+from app.core.figures import pad
 from app.core.i18n import _, shown
 
 if TYPE_CHECKING:
@@ -270,5 +271,5 @@ def _describe_optimisations(
         detail = each.observed or each.resolved or each.summary
         if each.note:
             detail = f"{shown(detail)} ({shown(each.note)})"
-        lines.append(f"{each.id:<11}{shown(str(each.verdict)):<20}{shown(detail)}")
+        lines.append(f"{each.id:<11}{pad(shown(str(each.verdict)), 20)}{shown(detail)}")
     return lines

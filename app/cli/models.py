@@ -194,5 +194,5 @@ def phase_text(phase: "Phase") -> str:
     if phase.fraction is not None:
         parts.append(f"{phase.fraction:4.0%}")
     if phase.eta_s is not None:
-        parts.append(f"{figures.clock(phase.eta_s)} left")
+        parts.append(_("{time} left").format(time=figures.clock(phase.eta_s)))
     return "  ".join([*parts, phase.title])

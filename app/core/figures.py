@@ -1,12 +1,16 @@
 """Figures as people read them."""
 
 from typing import TYPE_CHECKING
+from unicodedata import east_asian_width
 
 from app.core.i18n import _
 
 if TYPE_CHECKING:
     from engine_bridge.chat.events import Prefill, Timings
     from engine_bridge.contract import Effect
+
+SMALL = 0.05
+"""The share of a whole from which a part of it is worth naming."""
 
 
 def seconds(value: float) -> str:
@@ -23,6 +27,17 @@ def seconds(value: float) -> str:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min"
+
+
+def cells(text: str) -> int:
+    """Columns of a terminal that the text takes: two for each wide character, as Chinese has."""
+    return sum(1 + (east_asian_width(each) in "WF") for each in text)
+
+
+def pad(text: str, width: int, to_right: bool = False) -> str:
+    """The text with spaces up to `width` columns, after it or before it."""
+    spaces = " " * (width - cells(text))
+    return spaces + text if to_right else text + spaces
 
 
 def clock(value: float) -> str:
@@ -77,14 +92,16 @@ def accepted_drafts(timings: "Timings") -> str:
 
 
 def ttft_parts(timings: "Timings") -> str:
-    """Where the time to the first token went: " (queue 0.01 s, prefill 2.9 s, first token …)"."""
+    """Where the time to the first token went, " (queue 0.4 s, prefill 2.9 s)": the parts that
+    matter beside the others, and nothing where that is one alone."""
     named = (
         (_("queue"), timings.queue_s),
         (_("prefill"), timings.prefill_s),
         (_("first token"), timings.first_token_s),
     )
-    found = [f"{name} {seconds(took)}" for name, took in named if took is not None]
-    return f" ({', '.join(found)})" if found else ""
+    whole = sum(took or 0.0 for _name, took in named)
+    found = [f"{name} {seconds(took)}" for name, took in named if took and took >= SMALL * whole]
+    return f" ({', '.join(found)})" if len(found) > 1 else ""
 
 
 def prefill_line(prefill: "Prefill", dot: str = "·") -> str:

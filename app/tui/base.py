@@ -1,23 +1,41 @@
 """How the app shows things, whatever it is about: toasts, keys, colours."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from textual.app import App
 from textual.binding import Binding
+from textual.command import CommandPalette, DiscoveryHit, Hits, Provider
 from textual.filter import LineFilter
+from textual.system_commands import SystemCommandsProvider
 
-from app.core.i18n import shown
+from app.core.i18n import _, shown
 from app.tui import keymap, no_colour
 from app.tui.no_colour import NoColours
+
+
+class Commands(SystemCommandsProvider):
+    """The app's commands in its own order, while nothing is searched for."""
+
+    async def discover(self) -> Hits:
+        for name, about, act, is_listed in self.app.get_system_commands(self.screen):
+            if is_listed:
+                yield DiscoveryHit(name, act, help=about)
 
 
 class BaseApp(App[None]):
     """Textual's app, in the user's language, with the user's keys and colours."""
 
+    COMMANDS: ClassVar[set[type[Provider]]] = {Commands}  # type: ignore[assignment]
+
     def notify(self, message: str, **options: Any) -> None:
         """A toast; sentences of engine_bridge in the user's language."""
         super().notify(shown(message), **options)
+
+    def action_command_palette(self) -> None:
+        """Every command, in the user's language."""
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(CommandPalette(placeholder=_("Search for commands…")))
 
     def get_key_display(self, binding: Binding) -> str:
         return binding.key_display or keymap.display(binding.key, long=False)

@@ -8,7 +8,7 @@ from textual.app import SystemCommand
 
 from app.core.i18n import _
 from app.tui.keymap import key as _key
-from app.tui.panel.words import can_switch, is_ours, switch_hint
+from app.tui.panel.words import can_switch, is_ours, switch_means
 from app.tui.plain import said
 from engine_bridge.contract import EngineState
 
@@ -59,7 +59,8 @@ def system_commands(app: "LingChat", chat: "ChatScreen") -> Iterator[SystemComma
     yield from _engine(app)
     for name in app.themes.names:
         now = _("Colours, in use now") if name == app.theme else _("Colours")
-        yield SystemCommand(f"Theme: {name}", now, partial(app.use_theme, name))
+        title = _("Theme: {name}").format(name=name)
+        yield SystemCommand(title, now, partial(app.use_theme, name))
     yield SystemCommand(_("Benchmarks"), _("F7: measure, compare, history"), app.action_bench)
     yield SystemCommand(_("Settings"), "F8", app.action_settings)
     yield SystemCommand(_("Show or hide the panel"), "F3", chat.action_panel)
@@ -76,7 +77,7 @@ def _switches(app: "LingChat") -> Iterator[SystemCommand]:
         if app.status.state is EngineState.STOPPED:
             hint = _("applies at the next start")
         else:
-            hint = switch_hint(each).removeprefix("Space ")
+            hint = switch_means(each)
         yield SystemCommand(
             _("{number} Switch {verb}: {title}").format(
                 number=number, verb=verb, title=said(each.title)

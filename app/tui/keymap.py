@@ -11,23 +11,32 @@ from dataclasses import dataclass
 from textual.app import App
 from textual.binding import Binding
 from textual.dom import DOMNode
-from textual.keys import Keys
+from textual.keys import KEY_NAME_REPLACEMENTS, KEY_TO_UNICODE_NAME, Keys
 from textual.screen import Screen
 
 from app.core.i18n import _
 
 _MODIFIERS = frozenset({"ctrl", "shift", "alt", "super", "meta", "hyper"})
 _NAMES = frozenset(key.value for key in Keys)
+_UNICODE = {short: name for name, short in KEY_NAME_REPLACEMENTS.items()}
+"""What Unicode calls the keys that Textual has a shorter name for, like slash and plus."""
 _SHORT = {
     "escape": "Esc",
     "pageup": "PgUp",
     "pagedown": "PgDn",
     "enter": "Enter",
     "space": "Space",
+    "delete": "Del",
     "up": "↑",
     "down": "↓",
 }
-_LONG = _SHORT | {"pageup": "PageUp", "pagedown": "PageDown", "up": "Up", "down": "Down"}
+_LONG = _SHORT | {
+    "pageup": "PageUp",
+    "pagedown": "PageDown",
+    "up": "Up",
+    "down": "Down",
+    "delete": "Delete",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +201,10 @@ def _is_key(name: str) -> bool:
 
 def _character(name: str) -> str:
     """The character that Textual calls by this name, like question_mark; else ""."""
+    called = _UNICODE.get(name, name)
+    called = KEY_TO_UNICODE_NAME.get(called, called)
     try:
-        found = unicodedata.lookup(name.upper().replace("_", " "))
+        found = unicodedata.lookup(called.upper().replace("_", " "))
     except KeyError:
         return ""
     return found if found.isprintable() else ""

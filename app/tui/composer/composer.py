@@ -20,7 +20,7 @@ class Composer(CompletingArea):
     """Grows with what is typed, up to a third of the screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", _("Send"), id="composer.send"),
+        Binding("enter", "send", _("Send"), show=False, id="composer.send"),
         Binding("ctrl+j,shift+enter,alt+enter", "newline", _("New line"), id="composer.newline"),
         Binding("up", "up", _("Previous message"), show=False, id="composer.up"),
         Binding("down", "down", _("Next message"), show=False, id="composer.down"),

@@ -98,9 +98,9 @@ class StatusLine(Static):
         share = live.prefill_share
         if share is not None:
             eta = live.prefill_eta_s
-            left = f" {figures.clock(eta)} left" if eta is not None else ""
+            left = "" if eta is None else " " + _("{time} left").format(time=figures.clock(eta))
             bar = meter(share, 16, glyphs, "$accent")
-            return [Content.assemble(state, "prefill ", bar, f" {share:.0%}{left}")]
+            return [Content.assemble(state, _("prefill"), " ", bar, f" {share:.0%}{left}")]
         pieces = [Content.assemble(state, state_text(status, glyphs))]
         if (speed := live.tokens_per_s) is not None:
             number = Content.assemble((figures.rate(speed), "bold $primary"), " tok/s")

@@ -3,7 +3,7 @@
 from textual.content import Content
 
 from app.core import figures
-from app.core.i18n import _
+from app.core.i18n import _, ngettext
 from app.tui.glyphs import Glyphs
 from app.tui.plain import said
 from engine_bridge.contract import (
@@ -41,15 +41,17 @@ def state_text(status: EngineStatus, glyphs: Glyphs) -> str:
             return _("stopped {dot} F5 starts it").format(dot=glyphs.dot)
         case EngineState.FAILED:
             helps = _("F6 does what helps") if status.remedy else _("F5 starts it again")
-            return f"failed {glyphs.dot} {helps}"
+            return f"{said(str(status.state))} {glyphs.dot} {helps}"
         case _:
-            return str(status.state)
+            return said(str(status.state))
 
 
 def progress_text(status: EngineStatus) -> str:
     """How far the start is and how long it will still take; empty where neither is known."""
     share = f"{status.fraction:.0%}" if status.fraction is not None else ""
-    left = f"{figures.seconds(max(1.0, status.eta_s))} left" if status.eta_s is not None else ""
+    left = ""
+    if status.eta_s is not None:
+        left = _("{time} left").format(time=figures.seconds(max(1.0, status.eta_s)))
     return ", ".join(filter(None, (share, left)))
 
 
@@ -71,7 +73,7 @@ def engine_facts(status: EngineStatus, glyphs: Glyphs) -> str:
     if status.load.memory_bytes:
         facts.append(size_text(status.load.memory_bytes))
     if status.threads:
-        facts.append(f"{status.threads} thread{'s' if status.threads != 1 else ''}")
+        facts.append(ngettext("{n} thread", "{n} threads", status.threads).format(n=status.threads))
     return f" {glyphs.dot} ".join(facts)
 
 
@@ -128,12 +130,18 @@ def can_switch(optimisation: Optimisation) -> bool:
 
 
 def switch_hint(optimisation: Optimisation) -> str:
-    """What a switch of it would mean: when it applies and how long that took last time."""
+    """The key that switches it, and what that would mean."""
     verb = _("off") if optimisation.requested else _("on")
+    means = switch_means(optimisation)
+    return _("Space switches it {verb}; {means}.").format(verb=verb, means=means)
+
+
+def switch_means(optimisation: Optimisation) -> str:
+    """When a switch of it applies, and how long that took last time."""
     if optimisation.applies is Applies.NEXT_MESSAGE:
-        return _("Space switches it {verb} for the next message.").format(verb=verb)
+        return _("it applies to the next message")
     took = optimisation.last_change_s
     last = (
         _(" (took {took} last time)").format(took=figures.seconds(took)) if took is not None else ""
     )
-    return _("Space switches it {verb}; the engine restarts{last}.").format(verb=verb, last=last)
+    return _("the engine restarts{last}").format(last=last)

@@ -17,6 +17,7 @@ from app.core.figures import seconds
 from app.core.i18n import _
 from app.tui.panel.gauges import spread
 from app.tui.plain import one_line
+from app.tui.shelf.rows import parts
 from engine_bridge.models.progress import size_text
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class KeptScreen(ModalScreen[str]):
 
     def _row(self, entry: "Entry") -> Content:
         width = max(20, self.query_one("#page").content_region.width - 3)
-        pages = _("{n:,}p").format(n=entry.pages) if entry.pages else ""
+        pages = parts(entry.kind, entry.pages, is_short=True) if entry.pages else ""
         ago = _("{time} ago").format(time=seconds(max(1.0, time.time() - entry.used_at)))
         facts = f"{pages} {size_text(entry.characters)}  {ago}".strip()
         right = Content.assemble((facts, "$muted"))

@@ -17,7 +17,7 @@ from app.tui import keymap
 from app.tui.keymap import Bound
 
 COLUMN = 24
-TEXT = 52
+TEXT = 48
 WIDE = 106
 """Columns from which the ids have room."""
 HIDDEN = frozenset({"keys"})
@@ -34,6 +34,16 @@ SECTIONS = {
     "switch": _("A switch, while it has the focus"),
     "engine": _("Engine screen"),
     "app": _("App"),
+    "sessions": _("Sessions"),
+    "branches": _("Branches"),
+    "parameters": _("This session"),
+    "settings": _("Settings"),
+    "bench": _("Benchmarks"),
+    "attach": _("Attaching"),
+    "folder": _("Attaching a folder"),
+    "kept": _("Documents of earlier sessions"),
+    "budget": _("Where the documents do not fit"),
+    "text": _("A long text, while it has the focus"),
 }
 """The first part of ids in the order of the page; others follow by their name."""
 WHAT = {
@@ -45,6 +55,10 @@ WHAT = {
     "chat.stop": _("stop the reply; or take a waiting message back"),
     "chat.copy": _("copy the selection, else the last reply"),
     "chat.regenerate": _("ask again"),
+    "chat.edit_last": _("edit the last message"),
+    "chat.think_next": _("think about the next message: as the session says, yes, no"),
+    "chat.parameters": _("this session: system prompt, presets, sampling"),
+    "chat.branches": _("the branches of the conversation"),
     "chat.new_chat": _("new chat; documents stay"),
     "chat.thinking": _("open or fold the thinking"),
     "chat.panel": _("show or hide the panel"),
@@ -59,6 +73,16 @@ WHAT = {
     "transcript.up": _("scroll by a row"),
     "transcript.top": _("to the beginning, to the end"),
     "transcript.end": _("to the beginning, to the end"),
+    "transcript.block_up": _("to the block above, below"),
+    "transcript.block_down": _("to the block above, below"),
+    "transcript.copy_block": _("copy the block"),
+    "transcript.copy_message": _("copy the message"),
+    "transcript.quote": _("quote the block in the box"),
+    "transcript.edit": _("put the question in other words"),
+    "transcript.again": _("ask again"),
+    "transcript.go_on": _("go on with a cut reply"),
+    "transcript.before": _("the version before, after"),
+    "transcript.after": _("the version before, after"),
     "documents.attach": _("attach a file, a folder or a web page"),
     "documents.shelf": _("the shelf; on a pasted text, read it"),
     "documents.edit": _("write in your own editor: the message, or the paste at the cursor"),
@@ -98,7 +122,7 @@ FIXED = (
     ("composer", "Ctrl+U, Ctrl+K", _("delete to the line's start, end")),
     ("composer", "Ctrl+Z", _("undo")),
     ("chat", "Tab, Shift+Tab", _("to the next, the previous part")),
-    ("chat", "Mouse", _("wheel scrolls, drag selects")),
+    ("chat", _("Mouse"), _("wheel scrolls, drag selects")),
     ("engine", "1-9", _("switch the optimisation with this number")),
 )
 """What no binding of ours does, by section."""
@@ -149,20 +173,25 @@ def _rows(section: str, bindings: Iterable[Bound], with_ids: bool) -> list[Conte
     same: dict[str, list[Bound]] = {}
     for each in bindings:
         if each.section == section:
-            same.setdefault(WHAT.get(each.id, each.description), []).append(each)
+            what = WHAT.get(each.id, each.description)
+            same.setdefault(_capital(what), []).append(each)
     rows = [
-        (", ".join(key for each in group for key in _keys(each)), what, _ids(group))
+        (_cut(", ".join(key for each in group for key in _keys(each))), what, _ids(group))
         for what, group in same.items()
     ]
-    rows += [(keys, what, "") for where, keys, what in FIXED if where == section]
+    rows += [(keys, _capital(what), "") for where, keys, what in FIXED if where == section]
     return [
         Content.assemble(
-            (f"{_cut(keys):<{COLUMN}}", "$accent"),
+            (keys + " " * (COLUMN - cell_len(keys)), "$accent"),
             what,
             *([(" " * max(2, TEXT - cell_len(what)) + name, "$muted")] if with_ids else []),
         )
         for keys, what, name in rows
     ]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _ids(group: list[Bound]) -> str:

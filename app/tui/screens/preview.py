@@ -20,6 +20,7 @@ from app.core.prompt import document_prompt, offset_in_prompt
 from app.tui.glyphs import Glyphs
 from app.tui.plain import one_line
 from app.tui.shelf.pieces import Text
+from app.tui.shelf.rows import parts
 from app.tui.shelf.text_view import TextView
 
 _MARK = re.compile(r"\[((?:p|l)\.\d+)\]$", re.MULTILINE)
@@ -92,7 +93,7 @@ class PreviewScreen(Screen[None]):
         if document.encoding and document.encoding != "utf-8":
             facts.append(document.encoding)
         if pages := len(document.pages):
-            facts.insert(1, _("{n:,} pages").format(n=pages))
+            facts.insert(1, parts(self._document.kind, pages))
         if place := self._place_in_view():
             facts.append(place)
         note = f"\n{one_line(document.note)}" if document.note else ""

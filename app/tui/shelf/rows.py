@@ -12,6 +12,15 @@ from app.tui.plain import one_line
 from engine_bridge.models.progress import size_text
 
 
+def parts(kind: str, count: int, is_short: bool = False) -> str:
+    """How many pages, or of a folder files, it has."""
+    if kind == "folder":
+        return ngettext("{n:,} file", "{n:,} files", count).format(n=count)
+    if is_short:
+        return _("{n:,}p").format(n=count)
+    return ngettext("{n:,} page", "{n:,} pages", count).format(n=count)
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One document. `warm` is cold, warming or warm; `share` how much of it is read, 0 to 1."""
@@ -41,7 +50,7 @@ class Row:
     def size(self) -> str:
         """Pages and tokens; characters while nobody counted."""
         pages = len(self.document.pages)
-        found = [_("{n:,}p").format(n=pages)] if pages else []
+        found = [parts(self.document.kind, pages, is_short=True)] if pages else []
         if self.tokens is None:
             found.append(size_text(len(self.document.text)))
         else:

@@ -4,6 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from app.core.i18n import _
+from app.tui import keymap
 from app.tui.transcript.entries import Reply
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ class Trail:
         notes: list[tuple[str, bool]] = []
         cited = dict.fromkeys(each.text for each in sources.citations if each.found)
         if cited:
-            notes.append((_("Sources: {cited}").format(cited=" ".join(cited)), False))
+            told = _("Sources: {cited}  {key} opens them")
+            opens = keymap.key("documents.source")
+            notes.append((told.format(cited=" ".join(cited), key=opens), False))
         for citation in sources.citations:
             if not citation.found:
                 told = _("{text} is no place in the documents.")
