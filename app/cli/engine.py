@@ -240,7 +240,8 @@ def _describe(status: "EngineStatus") -> list[str]:
     if status.spec is None:
         return [NO_ENGINE]
     lines = [
-        f"state      {shown(str(status.state))}"
+        pad(_("state"), 11)
+        + shown(str(status.state))
         + (f", {shown(status.phase)}" if status.phase else "")
     ]
     if status.reason:
@@ -248,16 +249,16 @@ def _describe(status: "EngineStatus") -> list[str]:
     if status.engine_pid:
         memory = status.load.memory_bytes
         lines += [
-            f"model      {status.model_name}  {status.model_path}",
+            f"{pad(_('model'), 11)}{status.model_name}  {status.model_path}",
             *([f"           {shown(status.caveat)}"] if status.caveat else []),
             _("address    {base_url}  (process {engine_pid})").format(
                 base_url=status.base_url, engine_pid=status.engine_pid
             ),
             _("context    {context_tokens:,} tokens").format(context_tokens=status.context_tokens),
-            f"threads    {status.threads or 'unknown'}",
-            f"memory     {size_text(memory) if memory else 'unknown'}",
+            pad(_("threads"), 11) + str(status.threads or _("unknown")),
+            pad(_("memory"), 11) + (size_text(memory) if memory else _("unknown")),
             _("users      {users}, {one}").format(
-                users=status.users, one="kept" if status.keep else "leaves with the last one"
+                users=status.users, one=_("kept") if status.keep else _("leaves with the last one")
             ),
         ]
     return lines + _describe_optimisations(status.optimisations)

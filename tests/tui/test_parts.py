@@ -165,6 +165,9 @@ def test_every_text_of_our_themes_can_be_read(name: str) -> None:
     for key, colour in theme.variables.items():
         if key.startswith("code-"):
             assert contrast(colour, code) >= least, key
+    under_the_cursor = theme.variables["block-cursor-background"]
+    for colour in (theme.foreground, theme.primary, theme.accent):
+        assert contrast(colour or "", under_the_cursor) >= 4.0, colour
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def _row(turn: Turn, depth: int, is_active: bool, glyphs: Glyphs) -> Content:
     sign = glyphs.on if is_active else glyphs.off
     who = _("You") if turn.role == "user" else one_line(turn.origin.model if turn.origin else "")
     text = one_line(turn.text[:200])
-    style = "" if is_active else "$foreground 60%"
+    style = "" if is_active else "auto 60%"
     return Content.assemble(
         "  " * depth, (f"{sign} ", "$accent"), (who or _("Model"), "bold"), "  ", (text, style)
     )

@@ -74,7 +74,7 @@ class BudgetScreen(ModalScreen["Choice | None"]):
         text = words(choice)
         text = one_line(text[:1].upper() + text[1:])
         less = "" if choice.suffices else f"  {_('(not enough alone)')}"
-        return Option(Content.assemble(text, (less, "$muted")))
+        return Option(Content.assemble(text, (less, "auto 60%")))
 
     @property
     def _chosen(self) -> Choice | None:

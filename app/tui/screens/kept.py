@@ -75,7 +75,7 @@ class KeptScreen(ModalScreen[str]):
         pages = parts(entry.kind, entry.pages, is_short=True) if entry.pages else ""
         ago = _("{time} ago").format(time=seconds(max(1.0, time.time() - entry.used_at)))
         facts = f"{pages} {size_text(entry.characters)}  {ago}".strip()
-        right = Content.assemble((facts, "$muted"))
+        right = Content.assemble((facts, "auto 60%"))
         room = max(8, width - right.cell_length - 1)
         return spread(Content(one_line(entry.title)).truncate(room, ellipsis=True), right, width)
 

@@ -124,7 +124,7 @@ class ParametersScreen(Screen[None]):
         for preset in found:
             sign = mark if preset.name == self.app.conversation.preset else " "
             title = Content.assemble((f"{sign} ", "$accent"), one_line(preset.title))
-            about = (f"  {one_line(preset.description)}", "$foreground 60%")
+            about = (f"  {one_line(preset.description)}", "auto 60%")
             self._list.add_option(Option(Content.assemble(title, about), id=preset.name))
         self._list.highlighted = min(at, len(found) - 1) if found else None
         for problem in problems:

@@ -122,7 +122,7 @@ class SessionsScreen(Screen[None]):
         facts_text = f" {glyphs.dot} ".join(filter(None, facts))
         title = one_line(info.title) or _("no title")
         row = Content.assemble((f"{mark} ", "$accent"), (title, "bold"))
-        row = Content.assemble(row, "\n  ", (facts_text, "$foreground 60%"))
+        row = Content.assemble(row, "\n  ", (facts_text, "auto 60%"))
         return Content.assemble(row, "\n  ", _marked(found)) if found is not None else row
 
     @property
