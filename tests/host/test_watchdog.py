@@ -39,15 +39,14 @@ async def until(supervisor: Supervisor, state: EngineState) -> EngineStatus:
 
 
 @pytest.fixture
-def backend(monkeypatch):
+def backend():
     backend = Watched()
     assert isinstance(backend, Watchful)
-    monkeypatch.setattr("engine_bridge.host.supervisor.backend_named", lambda name: backend)
     return backend
 
 
 async def test_the_watchdog_ends_a_running_engine_and_says_why(host_home, spec, backend):
-    supervisor = Supervisor(lambda: None)
+    supervisor = Supervisor(lambda: None, lambda name: backend)
     await supervisor.start(spec)
     pid = (await until(supervisor, EngineState.READY)).engine_pid
     backend.danger = DANGER
@@ -66,7 +65,7 @@ async def test_the_watchdog_ends_an_engine_that_is_still_starting(host_home, spe
 
     backend.is_ready = never
     backend.danger = DANGER
-    supervisor = Supervisor(lambda: None)
+    supervisor = Supervisor(lambda: None, lambda name: backend)
     await supervisor.start(spec)
     status = await until(supervisor, EngineState.FAILED)
     assert status.reason == DANGER.reason
@@ -75,7 +74,7 @@ async def test_the_watchdog_ends_an_engine_that_is_still_starting(host_home, spe
 async def test_lines_after_the_start_reach_the_backend(host_home, spec, backend):
     import httpx
 
-    supervisor = Supervisor(lambda: None)
+    supervisor = Supervisor(lambda: None, lambda name: backend)
     await supervisor.start(spec)
     await until(supervisor, EngineState.READY)
     endpoint = supervisor.launch.endpoint
