@@ -13,7 +13,8 @@ from textual.widgets._footer import FooterKey
 
 from app.core.settings import Settings
 from app.core.settings import load as load_settings
-from app.tui.app import TOLD_AFTER_S, LingChat
+from app.tui.app import LingChat
+from app.tui.engine_app import TOLD_AFTER_S
 from app.tui.panel.rows import labelled
 from app.tui.panel.switches import SwitchRow, proof
 from app.tui.screens.engine import EngineScreen

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.core.fitting import Choice
     from app.core.shelf.counting import Counter
     from app.core.shelf.store import ShelfStore
-    from app.core.warming import Warmer
+    from app.core.shelf.warming import Warmer
     from app.tui.screens.chat import ChatScreen
 
 
@@ -40,7 +40,7 @@ class Context:
         """Open the store and warm what is attached for as long as the app runs."""
         from app.core.shelf.counting import Counter
         from app.core.shelf.store import ShelfStore
-        from app.core.warming import Warmer
+        from app.core.shelf.warming import Warmer
 
         app = self._chat.app
         try:
