@@ -1,9 +1,10 @@
 """A conversation without a face: the app and `ask` both drive this."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
@@ -12,31 +13,20 @@ from app.core import budget, sampling, tree
 from app.core.answering import answers
 from app.core.budget import TooLongError
 from app.core.documents import Document
+from app.core.growing import going_on, grow, origin_of
 from app.core.i18n import _
 from app.core.prompt import documents_prompt
-from app.core.tree import Origin, Turn
-from engine_bridge.chat.events import (
-    ChatRequest,
-    Event,
-    Finished,
-    Message,
-    Parameters,
-    Progress,
-    Reasoning,
-    Text,
-    Timings,
-)
+from app.core.tree import Turn
+from engine_bridge.chat.events import ChatRequest, Event, Message, Parameters
 from engine_bridge.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
     from app.core.shelf.counting import Counter
-    from engine_bridge.contract import EngineStatus
     from engine_bridge.engine import Engine
 
 __all__ = ["Conversation", "Parameters", "Turn", "Watcher"]
 
 STOPPED = "stopped"
-GO_ON = "Go on exactly where your last message stops. Do not repeat anything of it."
 
 
 class Watcher(Protocol):
@@ -159,13 +149,9 @@ class Conversation:
         """
         question = _question(text, thinking)
         self._append(question)
-        try:
-            async with aclosing(self._answer(engine)) as events:
-                async for event in events:
-                    yield event
-        except TooLongError:
-            self._drop(question)
-            raise
+        async with aclosing(self._answer(engine, undo=partial(self._drop, question))) as events:
+            async for event in events:
+                yield event
 
     async def edit(
         self, turn: Turn, text: str, engine: "Engine", *, thinking: bool | None = None
@@ -174,14 +160,14 @@ class Conversation:
         question = _question(text, turn.thinking if thinking is None else thinking)
         self._leave(turn)
         self._append(question)
-        try:
-            async with aclosing(self._answer(engine)) as events:
-                async for event in events:
-                    yield event
-        except TooLongError:
+
+        def undo() -> None:
             self._drop(question)
             self.switch(turn)
-            raise
+
+        async with aclosing(self._answer(engine, undo=undo)) as events:
+            async for event in events:
+                yield event
 
     async def regenerate(
         self, engine: "Engine", turn: Turn | None = None
@@ -194,14 +180,14 @@ class Conversation:
             self._leave(turn)
         if not self.turns:
             raise UsageError(_("There is no answer to make again."), _("Ask something first."))
-        try:
-            async with aclosing(self._answer(engine)) as events:
-                async for event in events:
-                    yield event
-        except TooLongError:
+
+        def undo() -> None:
             if turn in self.others:
                 self.switch(turn)
-            raise
+
+        async with aclosing(self._answer(engine, undo=undo)) as events:
+            async for event in events:
+                yield event
 
     async def go_on(self, engine: "Engine") -> AsyncGenerator[Event, None]:
         """Let the last answer, which was cut, grow on. Otherwise as `ask`.
@@ -219,8 +205,12 @@ class Conversation:
                 yield event
 
     async def _answer(
-        self, engine: "Engine", unfinished: Turn | None = None
+        self,
+        engine: "Engine",
+        unfinished: Turn | None = None,
+        undo: Callable[[], None] = lambda: None,
     ) -> AsyncGenerator[Event, None]:
+        """`undo` takes back what was done for a prompt that turns out too long."""
         from app.core.shelf import kept
         from app.core.shelf.counting import Counter
         from engine_bridge.chat.flavour import flavour_of
@@ -238,15 +228,15 @@ class Conversation:
             await budget.check(self, engine, self.counter or Counter())
             flavour = flavour_of(status)
             model = self.model or status.model_name
-            answer.origin = _origin(status, flavour.id, model)
+            answer.origin = origin_of(status, flavour.id, model)
             best = await asyncio.to_thread(sampling.recommended, model, status.model_path)
             request = sampling.filled(request, best)
             if unfinished is not None:
-                request = _going_on(request, answer, can=flavour.continues is not None)
+                request = going_on(request, answer, can=flavour.continues is not None)
             await kept.restore(self, engine)
             async with aclosing(answers(engine, status, request, model)) as events:
                 async for event in events:
-                    _grow(answer, event, before)
+                    grow(answer, event, before)
                     if self.watcher is not None:
                         self.watcher.grew(answer)
                     yield event
@@ -256,6 +246,7 @@ class Conversation:
             answer.broken = error.reason
             if unfinished is None:
                 self._drop(answer)
+            undo()
             raise
         except BridgeError as error:
             answer.broken = error.reason
@@ -298,42 +289,6 @@ def _question(text: str, thinking: bool | None) -> Turn:
     if not text.strip():
         raise UsageError(_("There is no question."), _("Type one, or give it as the prompt."))
     return Turn("user", _storable(text), thinking=thinking)
-
-
-def _going_on(request: ChatRequest, answer: Turn, *, can: bool) -> ChatRequest:
-    """The request for the rest of an answer. It is not thought about again: servers take no
-    beginning of an answer whose thought is still to come."""
-    if can:
-        return replace(request, continues=True, thinking=False)
-    answer.note = _(
-        "This server cannot continue a reply, so it was asked to go on: words may be repeated."
-    )
-    return replace(request, messages=(*request.messages, Message("user", GO_ON)))
-
-
-def _origin(status: "EngineStatus", flavour: str, model: str) -> Origin:
-    backend = status.spec.backend if status.spec else ""
-    verdicts = {each.id: each.verdict.value for each in status.optimisations}
-    return Origin(flavour if backend in ("", "attach") else backend, model, verdicts)
-
-
-def _grow(answer: Turn, event: Event, before: Timings | None) -> None:
-    match event:
-        case Text(text):
-            answer.text += text
-        case Reasoning(text):
-            answer.reasoning += text
-        case Progress(timings):
-            answer.timings = _together(before, timings)
-        case Finished(finish_reason, timings):
-            answer.finish_reason, answer.timings = finish_reason, _together(before, timings)
-
-
-def _together(before: Timings | None, now: Timings) -> Timings:
-    """The figures of an answer that was gone on with: its tokens are those of all parts."""
-    if before is None or before.completion_tokens is None or now.completion_tokens is None:
-        return now
-    return replace(now, completion_tokens=before.completion_tokens + now.completion_tokens)
 
 
 def _storable(text: str) -> str:
