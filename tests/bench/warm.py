@@ -88,8 +88,9 @@ async def ask(talk, engine, question: str, warmer=None) -> dict[str, object]:
 async def measure(model: str, tokens: int, skip_warming: bool) -> dict[str, object]:
     from app.core.conversation import Conversation, Parameters
     from app.core.documents import document_from_bytes
+    from app.core.shelf.cached import Warm
     from app.core.shelf.counting import Counter
-    from app.core.warming import Warm, Warmer
+    from app.core.shelf.warming import Warmer
     from engine_bridge.contract import EngineSpec
     from engine_bridge.engine import open_engine, wait_until_ready
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from app.core.conversation import Conversation
 from app.core.documents import Document, document_from_bytes
 from app.core.shelf.counting import Counter
-from app.core.warming import Warmer
+from app.core.shelf.warming import Warmer
 from engine_bridge.host.client import HostedEngine
 
 

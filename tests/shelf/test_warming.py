@@ -6,8 +6,8 @@ import httpx
 from shelf_engine import prose, until, warming
 
 from app.core.conversation import Conversation, Parameters
+from app.core.shelf.cached import Warm
 from app.core.shelf.counting import Counter
-from app.core.warming import Warm
 from engine_bridge.chat import kept, tokens, warm
 from engine_bridge.chat.events import Prefill
 from engine_bridge.chat.flavour import LLAMA_SERVER
@@ -114,7 +114,7 @@ async def test_other_conversation_is_cold_and_coming_back_costs_nothing(opened):
     one, other = talk_about("River"), talk_about("Hill")
     current = [one]
     async with opened() as engine:
-        from app.core.warming import Warmer
+        from app.core.shelf.warming import Warmer
 
         warmer = Warmer(engine, lambda: current[0], Counter())
         running = asyncio.create_task(warmer.run())

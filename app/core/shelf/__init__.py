@@ -9,6 +9,6 @@ How the parts fit together (all of it headless):
   `await counter.document(document, engine)` gives its exact tokens in the prompt, marks included.
 - `app.core.budget`: `await budget.plan(conversation, engine, counter, question)` tells how much of
   the context each part takes and, where it is too much, the choices.
-- `app.core.warming.Warmer`: reads the documents into the engine's cache while it is idle;
+- `app.core.shelf.warming.Warmer`: reads the documents into the engine's cache while it is idle;
   `warmer.warmth(sha256)` tells cold, warming or warm.
 """

@@ -8,63 +8,36 @@ For the app: make one `Warmer` for its life, run `run()` as a worker, and
 - `warmth(sha256)` for each document's state, `eta_s` for the seconds left; `on_change` is called
   when either may be another.
 
-A state is what the engine itself said: a document is warm when its tokens lie within what the
-engine reported as read, and cold again after a restart of the engine. When another program used
-the engine in between, the prefix is asked for once more, and the engine's word taken again.
+When another program used the engine in between, the prefix is asked for once more, and the
+engine's word taken again.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.core.answering import is_ours
 from app.core.budget import thinking_of
 from app.core.i18n import _
 from app.core.shelf import kept
-from app.core.shelf.counting import Counter, place_of
-from engine_bridge.chat.events import Event, Finished, Prefill, Progress, Reasoning, Text
+from app.core.shelf.cached import Cached, Prefix, Warmth, count_answered
+from app.core.shelf.counting import Counter
+from engine_bridge.chat.events import Event, Prefill
 from engine_bridge.contract import EngineState
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
     import httpx
 
-    from app.core.conversation import Conversation, Turn
-    from app.core.documents import Document
+    from app.core.conversation import Conversation
     from engine_bridge.backends.base import Endpoint
     from engine_bridge.contract import EngineStatus
     from engine_bridge.engine import Engine
 
 STATUS_LAG_S = 3.0
-SAME_TOKENS = 8
-"""The end of one text and the start of the next may share a token or a few."""
-
-
-class Warm(StrEnum):
-    COLD = "cold"
-    WARMING = "warming"
-    WARM = "warm"
-
-
-@dataclass(frozen=True, slots=True)
-class Warmth:
-    """One document in the engine's cache. `share` of it, 0 to 1, is there."""
-
-    state: Warm = Warm.COLD
-    share: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Prefix:
-    """What the prompt starts with, by which one warm-up is told from another."""
-
-    system: str
-    thinking: bool | None
-    documents: tuple[tuple[str, str], ...]
-    turns: int
 
 
 class Warmer:
@@ -89,19 +62,13 @@ class Warmer:
         self.problem = ""
         """Why the last warm-up failed, a sentence; empty where it did not."""
         self._engine, self._conversation, self._counter = engine, conversation, counter
+        self._cached = Cached(engine, conversation, counter)
         self._on_change = on_change
         self._wake = asyncio.Event()
         self._held = 0
         self._task: asyncio.Task[None] | None = None
         self._rested_at = 0.0
-        self._place = ""
-        self._prefix: _Prefix | None = None
-        """What `_read` tokens of `_total` in the engine's cache belong to."""
-        self._read = 0
-        self._total: int | None = None
-        self._sure = False
-        """Whether the engine's word on it still holds."""
-        self._unasked: _Prefix | None = None
+        self._unasked: Prefix | None = None
         """What was lost by a restart, and is warmed again only when asked."""
 
     # What the app calls
@@ -128,7 +95,7 @@ class Warmer:
 
     def poke(self) -> None:
         """The conversation or a setting changed: look again what there is to warm."""
-        if self._task is not None and self._prefix != self._now():
+        if self._task is not None and self._cached.prefix != self._cached.now():
             self._cancel()
         self.problem = ""
         self._wake.set()
@@ -153,13 +120,8 @@ class Warmer:
 
     def take(self, event: Event) -> None:
         """An event of an answer to this conversation: what was read for it is in the cache."""
-        match event:
-            case Prefill(processed, total):
-                self._note(processed, total)
-            case Text() | Reasoning() if self._read < (self._total or 0) or self._total is None:
-                self._note(self._total or self._documents_tokens(), self._total)
-            case Progress(timings) | Finished(_, timings) if timings.prompt_tokens:
-                self._note(timings.prompt_tokens, timings.prompt_tokens)
+        if self._cached.take(event):
+            self._on_change()
 
     @property
     def is_warming(self) -> bool:
@@ -167,81 +129,24 @@ class Warmer:
 
     def warmth(self, sha256: str) -> Warmth:
         """The state of an attached document; cold for any other."""
-        documents = self._conversation().documents
-        names = self._names(documents)
-        read = self._read if self._place == place_of(self._engine) else 0
-        known = self._prefix.documents if self._prefix else ()
-        for index, document in enumerate(documents):
-            if document.sha256 != sha256:
-                continue
-            if names[: index + 1] != known[: index + 1] or not self._same_head():
-                return Warmth()
-            begin, end = self._bounds(index)
-            share = min(1.0, max(0.0, (read - begin) / max(1, end - begin)))
-            if read >= end - SAME_TOKENS:
-                return Warmth(Warm.WARM, 1.0)
-            return Warmth(Warm.WARMING if self.is_warming else Warm.COLD, share)
-        return Warmth()
+        return self._cached.warmth(sha256, is_warming=self.is_warming)
 
     # How it is decided
 
     def _may_warm(self) -> bool:
-        status = self._engine.status
-        foreign = status.spec is not None and status.spec.backend == "attach"
         return (
             self.enabled
             and not self._held
-            and status.state is EngineState.READY
-            and (self.attached or not foreign)
+            and self._engine.status.state is EngineState.READY
+            and (self.attached or is_ours(self._engine))
         )
 
-    def _wanted(self) -> _Prefix | None:
+    def _wanted(self) -> Prefix | None:
         """What should be warm and is not known to be."""
-        now = self._now()
-        if not now.documents or self.problem:
+        now = self._cached.now()
+        if not now.documents or self.problem or self._cached.holds(now):
             return None
-        done = self._total is not None and self._read >= self._total - SAME_TOKENS
-        here = self._place == place_of(self._engine)
-        return None if done and here and self._sure and self._covers(now) else now
-
-    def _covers(self, now: _Prefix) -> bool:
-        known = self._prefix
-        return known is not None and (
-            replace(known, turns=0) == replace(now, turns=0) and known.turns >= now.turns
-        )
-
-    def _now(self) -> _Prefix:
-        conversation = self._conversation()
-        return _Prefix(
-            conversation.system,
-            thinking_of(conversation),
-            self._names(conversation.documents),
-            _count_answered(conversation.turns) - conversation.unsent_turns,
-        )
-
-    def _same_head(self) -> bool:
-        now, known = self._now(), self._prefix
-        return known is not None and (known.system, known.thinking) == (now.system, now.thinking)
-
-    def _names(self, documents: "list[Document]") -> tuple[tuple[str, str], ...]:
-        return tuple((each.sha256, each.title) for each in documents)
-
-    def _bounds(self, index: int) -> tuple[int, int]:
-        """Between which tokens of the prompt a document lies, about: the engine's total is that
-        of the documents and what stands before them."""
-        tokens = [self._tokens(each) for each in self._conversation().documents]
-        before, after = sum(tokens[:index]), sum(tokens[index + 1 :])
-        only = self._prefix is not None and self._prefix.turns == 0
-        total = self._total if only and self._total else sum(tokens)
-        end = max(total - after, before + 1) if only else before + tokens[index]
-        return end - tokens[index], end
-
-    def _tokens(self, document: "Document") -> int:
-        known = self._counter.known_document(document, self._engine)
-        return known if known is not None else document.characters // 4
-
-    def _documents_tokens(self) -> int:
-        return sum(self._tokens(each) for each in self._conversation().documents)
+        return now
 
     # What happens
 
@@ -251,31 +156,22 @@ class Warmer:
 
     def _see(self, status: "EngineStatus") -> None:
         """The engine's state is another."""
-        if status.state.is_usable and self._place and self._place != place_of(self._engine):
-            self._forget()
+        if status.state.is_usable and self._cached.is_lost:
+            self._unasked = None if self.rewarm else self._cached.prefix
+            self._cached.forget()
+            self._on_change()
         ours = self._task is not None or self._held > 0
         others = status.load.waiting > 0 or status.load.running > 1
         if ours and others and self._task is not None:
             self._cancel()  # somebody else waits for the engine; we go on when it rests
         elif status.state is EngineState.BUSY and not ours:
             # The status is up to a second old: at first it may still be our own work.
-            self._sure = self._sure and time.monotonic() - self._rested_at < STATUS_LAG_S
+            lagging = time.monotonic() - self._rested_at < STATUS_LAG_S
+            self._cached.is_sure = self._cached.is_sure and lagging
         if status.state is EngineState.READY and not ours:
             self._wake.set()
 
-    def _forget(self) -> None:
-        """Another engine runs now: nothing is in its cache."""
-        self._unasked = None if self.rewarm else self._prefix
-        self._place, self._prefix, self._read, self._total = "", None, 0, None
-        self._sure = False
-        self._on_change()
-
-    def _note(self, read: int, total: int | None) -> None:
-        self._place, self._prefix = place_of(self._engine), self._now()
-        self._read, self._total, self._sure = read, total, True
-        self._on_change()
-
-    async def _warm(self, prefix: _Prefix) -> None:
+    async def _warm(self, prefix: Prefix) -> None:
         from engine_bridge.chat import web
 
         engine, conversation = self._engine, _answered(self._conversation())
@@ -294,13 +190,13 @@ class Warmer:
                 return
             async with web.new_client(endpoint.base_url) as http:
                 await self._read_ahead(prefix, conversation, endpoint, http)
-            await kept.save(conversation, engine, self._total)
+            await kept.save(conversation, engine, self._cached.total)
         except BridgeError as error:
             self.problem = error.reason
 
     async def _read_ahead(
         self,
-        prefix: _Prefix,
+        prefix: Prefix,
         conversation: "Conversation",
         endpoint: "Endpoint",
         http: "httpx.AsyncClient",
@@ -333,11 +229,12 @@ class Warmer:
 
     def _fits(self, conversation: "Conversation") -> bool:
         context = self._engine.status.context_tokens
-        return context is None or self._documents_tokens() < context
+        return context is None or self._cached.documents_tokens < context
 
-    def _noted(self, prefix: _Prefix, read: int, total: int) -> None:
-        if prefix == self._now():
-            self._note(read, total)
+    def _noted(self, prefix: Prefix, read: int, total: int) -> None:
+        if prefix == self._cached.now():
+            self._cached.note(read, total)
+            self._on_change()
 
     def _cancel(self) -> None:
         if self._task is not None:
@@ -350,12 +247,4 @@ class Warmer:
 def _answered(conversation: "Conversation") -> "Conversation":
     """The conversation without a last question that has no answer."""
     turns = conversation.turns
-    return replace(conversation, turns=turns[: _count_answered(turns)])
-
-
-def _count_answered(turns: "Sequence[Turn]") -> int:
-    """How many turns there are up to the last answer."""
-    count = len(turns)
-    while count and (turns[count - 1].role == "user" or not turns[count - 1].text.strip()):
-        count -= 1
-    return count
+    return replace(conversation, turns=turns[: count_answered(turns)])
