@@ -27,8 +27,6 @@ FLATTERS = _(
 )
 TOLERANCE = 0.005
 """How far, as a share, the prompt may be from the length asked for."""
-ROOM = 64
-"""Tokens of context left for the chat template."""
 
 
 @dataclass(frozen=True, slots=True)

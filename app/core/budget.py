@@ -76,13 +76,6 @@ class Budget:
     def fits(self) -> bool:
         return self.over_tokens == 0
 
-    @property
-    def free_tokens(self) -> int | None:
-        """What is left beside prompt and reserve; None where the context is not known."""
-        if self.context_tokens is None:
-            return None
-        return max(0, self.context_tokens - self.prompt_tokens - self.reserve_tokens)
-
 
 class TooLongError(UsageError):
     """The prompt does not fit; `budget` has the figures and the choices."""

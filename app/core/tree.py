@@ -67,6 +67,19 @@ def after(turns: Iterable[Turn], parent: str) -> list[Turn]:
     return sorted((turn for turn in turns if turn.parent == parent), key=lambda each: each.created)
 
 
+def branch_to(turns: Sequence[Turn], leaf: str) -> tuple[list[Turn], list[Turn]]:
+    """The branch that ends with the turn called `leaf`, else that of the last turn to its end;
+    and the turns of all other branches."""
+    if not turns:
+        return [], []
+    last = next((turn for turn in turns if turn.id == leaf), turns[-1])
+    path = path_through(turns, last)
+    if last.id == leaf:
+        path = path[: path.index(last) + 1]
+    active = {turn.id for turn in path}
+    return path, [turn for turn in turns if turn.id not in active]
+
+
 def path_through(turns: Iterable[Turn], turn: Turn) -> list[Turn]:
     """From a first turn to `turn`, and on to the end of what was last looked at there.
 

@@ -30,11 +30,6 @@ _PROBE = (
 _COUNT = re.compile(rb'"count":\s*(\d+)')
 
 
-def supported(flavour: Flavour) -> bool:
-    """Whether servers of this kind count for us; a generic one has no route for it."""
-    return flavour in (LLAMA_SERVER, SGLANG)
-
-
 async def count_text(
     endpoint: Endpoint, flavour: Flavour, text: str, http: httpx.AsyncClient
 ) -> int | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from app.core.conversation import Conversation
 from app.core.sessions.store import Incoming
-from app.core.tree import Origin, Turn, path_through
+from app.core.tree import Origin, Turn, branch_to
 
 ENGINE = "ChatGPT"
 NOT_TEXT = {
@@ -33,16 +33,9 @@ def from_export(found: Any) -> list[Incoming]:
 
 def _conversation(found: Mapping[str, Any]) -> Incoming:
     tree = _Tree(found["mapping"], float(found.get("create_time") or 0))
-    turns = list(tree.turns.values())
-    leaf = tree.turns.get(tree.stands_for.get(str(found.get("current_node")), ""))
-    last = leaf or (turns[-1] if turns else None)
-    path = path_through(turns, last) if last else []
-    if leaf is not None:
-        path = path[: path.index(leaf) + 1]
-    active = {turn.id for turn in path}
-    talk = Conversation(
-        path, system=tree.system, others=[turn for turn in turns if turn.id not in active]
-    )
+    leaf = tree.stands_for.get(str(found.get("current_node")), "")
+    path, others = branch_to(list(tree.turns.values()), leaf)
+    talk = Conversation(path, system=tree.system, others=others)
     changed = float(found.get("update_time") or 0)
     return Incoming(talk, str(found.get("title") or ""), tree.created, changed)
 

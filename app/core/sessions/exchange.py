@@ -18,7 +18,7 @@ from app.core.conversation import Conversation
 from app.core.i18n import _
 from app.core.sessions.records import SessionInfo, known
 from app.core.sessions.store import Incoming
-from app.core.tree import Origin, Turn, path_through
+from app.core.tree import Origin, Turn, branch_to
 from engine_bridge.chat.events import Parameters, Timings
 from engine_bridge.errors import UsageError
 
@@ -91,19 +91,14 @@ def _filled(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _incoming(found: Mapping[str, Any]) -> Incoming:
     turns = [_turn_of(each) for each in found["turns"]]
-    leaf = next((turn for turn in turns if turn.id == found.get("leaf")), None)
-    last = leaf or (turns[-1] if turns else None)
-    path = path_through(turns, last) if last else []
-    if leaf is not None:
-        path = path[: path.index(leaf) + 1]
-    active = {turn.id for turn in path}
+    path, others = branch_to(turns, str(found.get("leaf", "")))
     talk = Conversation(
         path,
         system=str(found.get("system", "")),
         model=str(found.get("model", "")),
         preset=str(found.get("preset", "")),
         parameters=Parameters(**known(Parameters, found.get("parameters", {}))),
-        others=[turn for turn in turns if turn.id not in active],
+        others=others,
         unsent_turns=int(found.get("unsent_turns", 0)),
     )
     documents = tuple(

@@ -8,7 +8,7 @@ from app.core.conversation import Conversation
 from app.core.documents import Document
 from app.core.i18n import _, ngettext
 from app.core.sessions import records
-from app.core.tree import Turn, path_through
+from app.core.tree import Turn, branch_to
 
 Shelf = Callable[[str], Document | None]
 """Gives a document by its sha256; None where its text is gone."""
@@ -31,19 +31,14 @@ def load(db: sqlite3.Connection, key: str, shelf: Shelf | None) -> Loaded:
         (key,),
     ).fetchone()
     turns, lost = _turns(db, row)
-    path: list[Turn] = []
-    if turns:
-        last = next((turn for turn in turns if turn.id == leaf), turns[-1])
-        path = path_through(turns, last)
-        path = path[: path.index(last) + 1] if last.id == leaf else path
-    active = {turn.id for turn in path}
+    path, others = branch_to(turns, leaf)
     talk = Conversation(
         path,
         system=system,
         model=model,
         parameters=records.parameters_of(parameters),
         preset=preset,
-        others=[turn for turn in turns if turn.id not in active],
+        others=others,
         unsent_turns=unsent,
     )
     missing = []

@@ -4,9 +4,6 @@ import sqlite3
 
 from app.core.sessions.words import Snippet, asked, clean, snippet
 
-TITLES = 10_000
-"""Titles looked through, the latest first."""
-
 Found = tuple[int, Snippet, str]
 """Row of the session, the place, and the turn's id; empty for a title."""
 

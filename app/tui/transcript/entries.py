@@ -55,12 +55,6 @@ class Entry:
         changed, self._changed = self._changed, len(self.blocks)
         return changed
 
-    def repaint(self) -> None:
-        """Everything about it may look different."""
-        for block in self.blocks:
-            block.invalidate()
-        self._changed = 0
-
 
 def version_text(version: tuple[int, int], look: Look) -> str:
     """Which version this is and how to see the others; empty where there is one."""
