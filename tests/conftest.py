@@ -5,6 +5,7 @@ from pathlib import Path
 
 import platformdirs
 import pytest
+from homes import live_in
 
 pytest_plugins = ["engine_fixtures"]
 
@@ -17,12 +18,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder in which nothing of the user's is found or touched."""
     home = tmp_path / "home"
     home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
-        monkeypatch.setenv(f"XDG_{kind}_HOME", str(home / kind.lower()))
-    monkeypatch.setenv("LING_CHAT_MODELS", str(home / "models"))
-    # Else a desktop would keep the tests' keys in the person's own keyring.
-    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+    live_in(home, monkeypatch)
     return home
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from homes import live_in
 
 from engine_bridge.contract import EngineSpec
 from engine_bridge.host import statefile
@@ -35,11 +36,22 @@ def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> float:
 @pytest.fixture
 def host_home(home: Path) -> Iterator[Path]:
     yield home
-    state = statefile.read()
-    if state is None:
-        return
-    for pid in (state.engine_pid, state.pid):
-        if pid:
+    _end_host()
+
+
+@pytest.fixture(scope="module")
+def shared_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home for all tests of a module, whose host and engine are ended after the last."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        live_in(home, patch)
+        yield home
+        _end_host()
+
+
+def _end_host() -> None:
+    if state := statefile.read():
+        for pid in filter(None, (state.engine_pid, state.pid)):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
 

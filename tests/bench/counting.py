@@ -10,12 +10,10 @@ same event loop was late meanwhile.
 import argparse
 import asyncio
 import json
-import os
-import tempfile
 import time
-from pathlib import Path
 
 import httpx
+from own_home import own_home
 
 SIZES = (10_000, 100_000, 1_000_000, 4_000_000, 10_000_000)
 SENTENCE = "In room {n} the clerk keeps {m} ledgers, which nobody has opened since day {d}.\n"
@@ -96,13 +94,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", default="smollm2-135m")
     given = parser.parse_args()
-    from engine_bridge import paths
-
-    os.environ.setdefault("LING_CHAT_MODELS", str(paths.models_dir()))
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["HOME"] = home
-        for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
-            os.environ[f"XDG_{kind}_HOME"] = str(Path(home) / kind.lower())
+    with own_home():
         for row in asyncio.run(measure(given.model)):
             print(json.dumps(row))
 

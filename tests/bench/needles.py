@@ -10,10 +10,10 @@ tested elsewhere (tests/needle): a miss here is the model's.
 import argparse
 import asyncio
 import json
-import os
 import sys
-import tempfile
 from pathlib import Path
+
+from own_home import own_home
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "needle"))
 
@@ -67,13 +67,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=2048)
     parser.add_argument("--seeds", type=int, default=1)
     given = parser.parse_args()
-    from engine_bridge import paths
-
-    os.environ.setdefault("LING_CHAT_MODELS", str(paths.models_dir()))
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["HOME"] = home
-        for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
-            os.environ[f"XDG_{kind}_HOME"] = str(Path(home) / kind.lower())
+    with own_home():
         print(json.dumps(asyncio.run(measure(given.model, given.tokens, given.seeds)), indent=1))
 
 

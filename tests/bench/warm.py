@@ -15,12 +15,11 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import random
 import statistics
-import tempfile
 import time
-from pathlib import Path
+
+from own_home import own_home
 
 QUESTIONS = ("Who signed the lease?", "What does room 14 hold?", "When does it end?")
 ANSWER_TOKENS = 8
@@ -149,13 +148,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=2048)
     parser.add_argument("--skip-warming", action="store_true")
     given = parser.parse_args()
-    from engine_bridge import paths
-
-    os.environ.setdefault("LING_CHAT_MODELS", str(paths.models_dir()))
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["HOME"] = home
-        for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
-            os.environ[f"XDG_{kind}_HOME"] = str(Path(home) / kind.lower())
+    with own_home():
         found = asyncio.run(measure(given.model, given.tokens, given.skip_warming))
     with contextlib.suppress(BrokenPipeError):
         print(json.dumps(found, indent=1))

@@ -1,9 +1,6 @@
 """Facts planted at ten depths reach the model: checked in the tokens that the engine holds."""
 
 import contextlib
-import os
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,23 +13,12 @@ from engine_bridge.chat import kept, tokens, web
 from engine_bridge.chat.flavour import LLAMA_SERVER
 from engine_bridge.contract import EngineSpec
 from engine_bridge.engine import wait_until_ready
-from engine_bridge.host import statefile
 from engine_bridge.host.client import HostedEngine
 
 
-@pytest.fixture(scope="module")
-def needle_home(smol: Path, tmp_path_factory) -> Iterator[EngineSpec]:
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", str(home))
-        for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
-            patch.setenv(f"XDG_{kind}_HOME", str(home / kind.lower()))
-        patch.setenv("LING_CHAT_MODELS", str(home / "models"))
-        yield EngineSpec(model=str(smol), context_tokens=4096, optimisations={"ngram": False})
-        if state := statefile.read():
-            for pid in filter(None, (state.engine_pid, state.pid)):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)
+@pytest.fixture
+def own_spec(smol: Path, shared_home: Path) -> EngineSpec:
+    return EngineSpec(model=str(smol), context_tokens=4096, optimisations={"ngram": False})
 
 
 @contextlib.asynccontextmanager
@@ -55,10 +41,10 @@ def about(document, question: str = "") -> Conversation:
 
 
 @pytest.mark.parametrize("length", [2_000, 8_000, 24_000])
-async def test_every_fact_stands_in_the_prompt_as_it_is_tokenized(needle_home, length):
+async def test_every_fact_stands_in_the_prompt_as_it_is_tokenized(own_spec, length):
     document, needles = haystack(length)
     talk = about(document, needles[0].question)
-    async with running(needle_home) as (engine, _), web.new_client("http://127.0.0.1") as http:
+    async with running(own_spec) as (engine, _), web.new_client("http://127.0.0.1") as http:
         at = engine.endpoint
         rendered = await tokens.render(at, LLAMA_SERVER, talk.messages(), http)
         listed = tokenize(at, rendered)
@@ -74,11 +60,11 @@ async def test_every_fact_stands_in_the_prompt_as_it_is_tokenized(needle_home, l
         assert max(abs(a - n.depth) for a, n in zip(depths, needles, strict=True)) < 0.05
 
 
-async def test_what_the_engine_computed_is_the_prompt_token_for_token(needle_home):
+async def test_what_the_engine_computed_is_the_prompt_token_for_token(own_spec):
     """Read from the file in which the engine itself wrote what is in its cache."""
     document, needles = haystack(2_000, seed=2)
     talk = about(document)
-    async with running(needle_home) as (engine, _), web.new_client("http://127.0.0.1") as http:
+    async with running(own_spec) as (engine, _), web.new_client("http://127.0.0.1") as http:
         at = engine.endpoint
         async for _ in talk.ask(needles[5].question, engine):
             pass

@@ -1,11 +1,9 @@
 """The app lets the model find a title when it rests, and stops it when the user goes on."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
+from pilots import until
 
 from app.core.conversation import Conversation, Parameters
 from app.core.sessions import titles
@@ -13,13 +11,6 @@ from app.tui import sessions
 from app.tui.app import LingChat
 from engine_bridge.contract import EngineSpec
 from engine_bridge.host.client import HostedEngine
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 100
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
-        await pilot.pause(0.05)
 
 
 async def test_a_title_comes_when_the_engine_rests_and_waits_for_the_user(

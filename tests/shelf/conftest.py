@@ -1,9 +1,6 @@
 """One engine, owned by a real host, for all these tests; each has a conversation of its own."""
 
-import contextlib
-import os
-import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,26 +8,9 @@ import pytest
 
 from engine_bridge.contract import EngineSpec
 from engine_bridge.engine import wait_until_ready
-from engine_bridge.host import statefile
 from engine_bridge.host.client import HostedEngine
 
 CONTEXT = 2048
-
-
-@pytest.fixture(scope="module")
-def shelf_home(smol: Path, tmp_path_factory) -> Iterator[Path]:
-    """A home whose host, and with it the engine, is ended at the end of the module."""
-    home = tmp_path_factory.mktemp("home")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", str(home))
-        for kind in ("CONFIG", "DATA", "STATE", "CACHE"):
-            patch.setenv(f"XDG_{kind}_HOME", str(home / kind.lower()))
-        patch.setenv("LING_CHAT_MODELS", str(home / "models"))
-        yield home
-        if state := statefile.read():
-            for pid in filter(None, (state.engine_pid, state.pid)):
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -39,7 +19,7 @@ def own_spec(smol: Path) -> EngineSpec:
 
 
 @pytest.fixture
-def opened(shelf_home: Path, own_spec: EngineSpec):
+def opened(shared_home: Path, own_spec: EngineSpec):
     """`async with opened() as engine`: a handle on the running engine, which stays."""
 
     @asynccontextmanager

@@ -1,10 +1,10 @@
 """The bench screen with the real engine: run, watch, stop, history, compare, export."""
 
 import csv
-import time
 from pathlib import Path
 
 import pytest
+from pilots import until
 
 from app.bench import menu as bench_menu
 from app.core.conversation import Conversation
@@ -12,13 +12,6 @@ from app.tui.app import LingChat
 from app.tui.screens.bench import BenchScreen
 from engine_bridge.contract import EngineSpec
 from engine_bridge.host.client import HostedEngine
-
-
-async def until(pilot, condition, what):
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
-        await pilot.pause(0.05)
 
 
 def text_of(screen, name):

@@ -2,27 +2,18 @@
 
 import asyncio
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pilots import until
 from test_composer import running
 from textual import events
-from textual.pilot import Pilot
 from textual.widgets import Input
 
 from app.tui.app import LingChat
 from app.tui.composer.chips import Chip, ReadingChip
 from app.tui.composer.offers import Wanted, dropped, fitting, inside, mention, mentions, wanted
 from app.tui.screens.attach import AttachScreen, FolderScreen
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
-        await pilot.pause(0.02)
 
 
 def titles(app: LingChat) -> list[str]:

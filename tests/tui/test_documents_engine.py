@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from test_documents_attach import until as soon
+from pilots import until as soon
 from test_documents_preview import drawn
 from test_with_engine import replies, say, until
 from textual.pilot import Pilot

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from pilots import until
 from rich.segment import Segment
 from test_composer import running
-from test_documents_attach import until
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 

@@ -1,11 +1,9 @@
 """Edit, ask again, branch, go on and quote: the keys of the transcript, with the real engine."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.pilot import Pilot
+from pilots import until
 
 from app.core.conversation import Conversation, Parameters
 from app.core.tree import Turn
@@ -14,13 +12,6 @@ from app.tui.screens.parameters import ParametersScreen
 from app.tui.transcript.entries import Reply, UserEntry
 from engine_bridge.contract import EngineSpec, EngineState
 from engine_bridge.host.client import HostedEngine
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, f"never: {what}"
-        await pilot.pause(0.05)
 
 
 def last(app: LingChat) -> Reply:
