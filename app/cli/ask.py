@@ -11,8 +11,8 @@ from app.core.i18n import _
 
 if TYPE_CHECKING:
     from app.cli.documents import Attaching
+    from app.core.chat.conversation import Conversation, Turn
     from app.core.citations import Sources
-    from app.core.conversation import Conversation, Turn
     from engine_bridge.contract import EngineSpec
 
 PATIENT_STDIN_S = 2.0
@@ -80,8 +80,8 @@ def ask(
     from dataclasses import replace
 
     from app.cli.documents import Attaching
-    from app.core import settings
-    from app.core.conversation import Conversation
+    from app.core.chat.conversation import Conversation
+    from app.core.settings import file as settings
     from app.core.spec import wanted
 
     spec = wanted(settings.load(), engine, model, url, context)
@@ -97,7 +97,7 @@ def ask(
             else:
                 keeping.begin(conversation)
         if preset is not None:
-            from app.core import presets
+            from app.core.chat import presets
 
             presets.find(preset).apply(conversation)
         conversation.system = system or conversation.system

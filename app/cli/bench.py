@@ -49,7 +49,7 @@ def synthetic(
     from app.bench import synthetic as load
     from app.bench.ladder import rungs
     from app.bench.text import synthetic_text
-    from app.core import settings
+    from app.core.settings import file as settings
     from app.core.spec import wanted
 
     spec = wanted(settings.load(), engine, model, url, context)
@@ -96,7 +96,7 @@ def gsm8k(
     from app.bench import gsm8k_data
     from app.bench.ladder import rungs
     from app.bench.text import gsm8k_text
-    from app.core import settings
+    from app.core.settings import file as settings
     from app.core.spec import wanted
 
     spec = wanted(settings.load(), engine, model, url, context)
@@ -146,7 +146,7 @@ def ab(
     from app.bench import ab as compare
     from app.bench.ab_result import public
     from app.bench.text import ab_text
-    from app.core import settings
+    from app.core.settings import file as settings
     from app.core.spec import wanted
 
     spec = wanted(settings.load(), engine, model, url, context)
@@ -181,7 +181,7 @@ def lossless(
     from app.bench import lossless as look
     from app.bench import tasks
     from app.bench.text import lossless_text
-    from app.core import settings
+    from app.core.settings import file as settings
     from app.core.spec import wanted
 
     spec = wanted(settings.load(), engine, model, url, context)
@@ -230,7 +230,7 @@ def roofline(
     """Bytes of a decode step by part, its floor at the copy bandwidth, and where it stands."""
     from app.bench import roofline as roof
     from app.bench.text import article_text, roofline_text
-    from app.core import settings
+    from app.core.settings import file as settings
     from app.core.spec import wanted
 
     per_s = bandwidth * 1e9 if bandwidth else None

@@ -28,8 +28,8 @@ def chat(
     import os
     import sys
 
-    from app.core import settings as settings_file
     from app.core import terminal
+    from app.core.settings import file as settings_file
     from app.core.spec import wanted
     from engine_bridge.errors import UsageError
 

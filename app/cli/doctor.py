@@ -10,7 +10,7 @@ def doctor(as_json: bool) -> None:
     import json
     from dataclasses import asdict
 
-    from app.core.checkup import Health, examine
+    from app.core.checkup.report import Health, examine
 
     findings = []
     for each in examine():

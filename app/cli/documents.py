@@ -8,8 +8,8 @@ from app.core.i18n import _, shown
 from app.core.plain import plain
 
 if TYPE_CHECKING:
+    from app.core.chat.conversation import Conversation
     from app.core.citations import Sources
-    from app.core.conversation import Conversation
     from app.core.documents import Document, Progress
 
 

@@ -26,7 +26,7 @@ def engine() -> None:
 @engine_options
 def start(engine: str | None, model: str | None, url: str | None, context: int | None) -> None:
     """Start the engine and keep it until `engine stop`."""
-    from app.core import settings as settings_file
+    from app.core.settings import file as settings_file
     from app.core.spec import wanted
     from engine_bridge.errors import UsageError
 
@@ -129,7 +129,7 @@ def set_(optimisation: str, value: str) -> None:
 
     A running engine restarts where the switch needs it.
     """
-    from app.core import settings as settings_file
+    from app.core.settings import file as settings_file
     from app.core.spec import wanted
     from engine_bridge.backends import backend_named
 

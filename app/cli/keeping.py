@@ -2,7 +2,7 @@
 
 import click
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
 from app.core.i18n import _
 from app.core.plain import plain
 from app.core.sessions.session import Session

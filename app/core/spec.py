@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from engine_bridge.contract import EngineSpec
 
 NVIDIA_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/nvgpu"))

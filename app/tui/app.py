@@ -12,10 +12,10 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from app.core import clipboard
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
 from app.core.documents import Document
 from app.core.i18n import _
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from app.tui import keymap
 from app.tui.commands import system_commands
 from app.tui.engine_app import EngineApp

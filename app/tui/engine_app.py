@@ -8,7 +8,7 @@ from textual.reactive import reactive
 
 from app.core import figures
 from app.core.i18n import _, shown
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from app.tui.base import BaseApp
 from app.tui.panel.words import can_switch
 from app.tui.plain import said

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.core import terminal
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from engine_bridge.contract import EngineSpec
 from engine_bridge.engine import Engine
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
 from app.core.i18n import _
 from app.tui.plain import one_line
 from engine_bridge.errors import BridgeError

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, cast
 from textual.worker import Worker, WorkerError
 
 from app.core import figures
-from app.core.budget import TooLongError
+from app.core.chat.tree import Turn
+from app.core.context.budget import TooLongError
 from app.core.i18n import _, shown
-from app.core.tree import Turn
 from app.tui import keymap
 from app.tui.panel.words import is_down
 from app.tui.transcript.entries import Entry, Reply, UserEntry

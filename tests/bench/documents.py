@@ -28,7 +28,7 @@ LINE = "The tenant pays 租金 on the first day of each month, and keeps the pla
 FILES = 50_000
 APP = """
 import sys
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from app.tui.app import LingChat
 from app.tui.driver import Driver
 from engine_bridge.contract import EngineSpec

@@ -13,10 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from app.core.chat.prompt import documents_prompt
 from app.core.citations import check_answer
 from app.core.documents import Document, document_from_bytes, extract, read_document
 from app.core.documents.reader import Reader
-from app.core.prompt import documents_prompt
 from app.core.quotes import _searchable
 
 WORDS = [

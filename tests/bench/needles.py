@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "needle"))
 async def measure(model: str, tokens: int, seeds: int) -> dict[str, object]:
     from needle_documents import haystack
 
-    from app.core.conversation import Conversation, Parameters
+    from app.core.chat.conversation import Conversation, Parameters
     from app.core.shelf.counting import Counter
     from engine_bridge.contract import EngineSpec
     from engine_bridge.engine import open_engine, wait_until_ready

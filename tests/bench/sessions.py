@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from app.core.conversation import Conversation, Turn
+from app.core.chat.conversation import Conversation, Turn
 from app.core.sessions.store import Incoming, SessionStore
 
 ENGLISH = """

@@ -85,7 +85,7 @@ async def ask(talk, engine, question: str, warmer=None) -> dict[str, object]:
 
 
 async def measure(model: str, tokens: int, skip_warming: bool) -> dict[str, object]:
-    from app.core.conversation import Conversation, Parameters
+    from app.core.chat.conversation import Conversation, Parameters
     from app.core.documents import document_from_bytes
     from app.core.shelf.cached import Warm
     from app.core.shelf.counting import Counter

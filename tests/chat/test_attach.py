@@ -9,7 +9,7 @@ import signal
 import pytest
 from chat_wire import RECORDINGS, WHOLE, Reply, collect, eventually, http, text_of, wire
 
-from app.core.conversation import Conversation, Parameters
+from app.core.chat.conversation import Conversation, Parameters
 from engine_bridge.backends.attach import AttachedEngine
 from engine_bridge.chat.events import Text
 from engine_bridge.contract import EngineSpec, EngineState, Verdict

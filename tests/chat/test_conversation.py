@@ -8,8 +8,8 @@ import signal
 
 import pytest
 
-from app.core.budget import TooLongError
-from app.core.conversation import Conversation, Parameters, Turn
+from app.core.chat.conversation import Conversation, Parameters, Turn
+from app.core.context.budget import TooLongError
 from app.core.documents import document_from_bytes
 from engine_bridge.backends.attach import AttachedEngine
 from engine_bridge.chat.events import Finished, Message, Text

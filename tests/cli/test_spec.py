@@ -3,8 +3,8 @@
 import pytest
 
 from app.core import spec
-from app.core.settings import Settings
-from app.core.settings_schema import EngineSettings
+from app.core.settings.file import Settings
+from app.core.settings.schema import EngineSettings
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import real_files as real
 from own_engine import KEY, running_engine
 
 from app.cli import documents as cli_documents
-from app.core.conversation import Conversation, Turn
+from app.core.chat.conversation import Conversation, Turn
 from app.core.documents import read_document
 
 

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
+from app.core.chat.prompt import documents_prompt
 from app.core.citations import check_answer
 from app.core.documents import Document, document_from_bytes
-from app.core.prompt import documents_prompt
 
 REPORT = Document(
     "report.pdf",

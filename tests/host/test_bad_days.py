@@ -128,7 +128,7 @@ async def test_a_log_that_cannot_be_opened_fails_the_start(home, spec):
 
 
 def test_settings_that_cannot_be_written_are_one_sentence(home):
-    from app.core import settings
+    from app.core.settings import file as settings
 
     with no_room(), pytest.raises(BridgeError, match="cannot be written"):
         settings.Settings(theme="ling-light").save()

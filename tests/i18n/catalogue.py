@@ -48,7 +48,7 @@ def ours() -> Iterator[tuple[Message, str]]:
                         if isinstance(text, ast.Constant):
                             yield ("", str(text.value)), _where(path, node)
                 case ast.keyword(arg="title", value=ast.Constant(value=str(text))):
-                    if path.name == "settings_schema.py":
+                    if path.match("settings/schema.py"):
                         yield ("", text), _where(path, node.value)
                 case ast.keyword(arg="help" | "epilog", value=ast.Constant(value=str(text))):
                     if "cli" in path.parts:
@@ -59,7 +59,7 @@ def ours() -> Iterator[tuple[Message, str]]:
                 ):
                     yield ("", ast.get_docstring(node) or ""), _where(path, node)
                 case ast.ClassDef(bases=[ast.Name(id="StrEnum")]):
-                    if path.name == "settings_schema.py":
+                    if path.match("settings/schema.py"):
                         for text in _values(node):
                             yield ("", text), _where(path, node)
 
@@ -98,7 +98,7 @@ FINISHED = (
     "app/core/documents",
     "app/core/database.py",
     "app/core/salvage.py",
-    "app/core/presets.py",
+    "app/core/chat/presets.py",
     "app/tui/themes.py",
 )
 """What of the app says finished sentences, as engine_bridge does: some of it in other processes."""

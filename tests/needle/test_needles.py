@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from needle_documents import detokenize, haystack, tokenize, tokens_in
 
-from app.core.conversation import Conversation, Parameters, Turn
+from app.core.chat.conversation import Conversation, Parameters, Turn
 from app.core.shelf.counting import Counter
 from engine_bridge import paths
 from engine_bridge.chat import kept, tokens, web

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from app.core.conversation import Conversation, Parameters, Turn
+from app.core.chat.conversation import Conversation, Parameters, Turn
 from engine_bridge.chat.events import ChatRequest, Message, Text
 from engine_bridge.chat.flavour import GENERIC, LLAMA_SERVER, SGLANG
 from engine_bridge.errors import UsageError

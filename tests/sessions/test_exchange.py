@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from app.core.conversation import Conversation, Parameters, Turn
+from app.core.chat.conversation import Conversation, Parameters, Turn
+from app.core.chat.tree import Origin
 from app.core.sessions import exchange, export
 from app.core.sessions.importing import read
 from app.core.sessions.records import SessionInfo
-from app.core.tree import Origin
 from engine_bridge.chat.events import Timings
 from engine_bridge.errors import BridgeError, UsageError
 

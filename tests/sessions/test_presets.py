@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from app.core import presets, sampling
-from app.core.conversation import Conversation, Parameters
+from app.core.chat import presets, sampling
+from app.core.chat.conversation import Conversation, Parameters
 from engine_bridge.chat.events import ChatRequest, Message
 from engine_bridge.errors import UsageError
 

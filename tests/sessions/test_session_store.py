@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from app.core.conversation import Conversation, Parameters, Turn
+from app.core.chat.conversation import Conversation, Parameters, Turn
+from app.core.chat.tree import Origin
 from app.core.documents import document_from_bytes
 from app.core.sessions.store import Incoming, SessionStore
-from app.core.tree import Origin
 from engine_bridge.chat.events import Text, Timings
 from engine_bridge.errors import BridgeError, UsageError
 
@@ -59,7 +59,7 @@ def cut_off(path: Path, code: str, *arguments: str) -> str:
     head = f"""
         import asyncio, sys, time
         from pathlib import Path
-        from app.core.conversation import Conversation, Turn
+        from app.core.chat.conversation import Conversation, Turn
         from app.core.sessions.store import SessionStore
         store = SessionStore.open(Path({str(path)!r}))
     """
@@ -185,7 +185,7 @@ def test_a_killed_process_loses_less_than_a_second(path):
 def test_a_reply_that_grows_in_another_window_is_left_to_it(path):
     code = KILLED.replace('print("NOW"', 'print("started"')
     head = "import sys, time; from pathlib import Path\n"
-    head += "from app.core.conversation import Conversation, Turn\n"
+    head += "from app.core.chat.conversation import Conversation, Turn\n"
     head += "from app.core.sessions.store import SessionStore\n"
     head += f"store = SessionStore.open(Path({str(path)!r}))\n"
     other = subprocess.Popen(
@@ -472,7 +472,7 @@ def test_many_processes_write_at_once(path):
     SessionStore.open(path).close()
     code = (
         "import sys; from pathlib import Path\n"
-        "from app.core.conversation import Conversation, Turn\n"
+        "from app.core.chat.conversation import Conversation, Turn\n"
         "from app.core.sessions.store import SessionStore, Incoming\n"
         f"store = SessionStore.open(Path({str(path)!r}))\n"
         "for i in range(10):\n"

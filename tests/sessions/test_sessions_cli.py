@@ -155,7 +155,7 @@ def _export(folder, answer="It is blue. 前缀缓存"):
 def test_sessions_need_no_screen():
     """Nothing of Textual is loaded, whatever a command imports when it runs."""
     code = (
-        "import sys, app.cli.sessions, app.cli.keeping, app.core.presets\n"
+        "import sys, app.cli.sessions, app.cli.keeping, app.core.chat.presets\n"
         "import app.core.sessions.importing, app.core.sessions.export, app.core.sessions.titles\n"
         "assert not {'textual', 'rich'} & set(sys.modules)"
     )

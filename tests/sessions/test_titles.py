@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.core.conversation import Conversation, Parameters, Turn
+from app.core.chat.conversation import Conversation, Parameters, Turn
 from app.core.documents import document_from_bytes
 from app.core.sessions.store import SessionStore
 from app.core.sessions.titles import _cleaned, ask_title, give_title, wants_title

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pilots import until
 
-from app.core.conversation import Conversation, Parameters
+from app.core.chat.conversation import Conversation, Parameters
 from app.core.sessions import titles
 from app.tui import sessions
 from app.tui.app import LingChat

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from textual.pilot import Pilot
 
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from app.tui.app import LingChat
 from engine_bridge.contract import EngineSpec
 from engine_bridge.host.client import HostedEngine

@@ -7,7 +7,7 @@ from settings_apps import running
 from textual.widgets import Static
 from textual.widgets._footer import FooterKey
 
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from app.tui import keymap
 from app.tui.screens.keys import KeysScreen
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.core import settings
-from app.core.settings_fields import Control, change, item, items
-from app.core.settings_schema import Applies
+from app.core.settings import file as settings
+from app.core.settings.fields import Control, change, item, items
+from app.core.settings.schema import Applies
 from engine_bridge.errors import UsageError
 
 WRITTEN = """# mine

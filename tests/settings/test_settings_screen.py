@@ -5,8 +5,8 @@ from pathlib import Path
 from settings_apps import running
 from textual.widgets import Input, OptionList, Static
 
-from app.core import settings
-from app.core.settings_fields import items
+from app.core.settings import file as settings
+from app.core.settings.fields import items
 from app.tui.screens.settings import SettingsScreen
 
 

@@ -10,7 +10,7 @@ from rich.style import Style
 from settings_apps import running
 from textual.color import Color
 
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from app.tui import no_colour, theme_watch, themes
 from engine_bridge import paths
 

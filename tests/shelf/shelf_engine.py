@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
 from app.core.documents import Document, document_from_bytes
 from app.core.shelf.counting import Counter
 from app.core.shelf.warming import Warmer

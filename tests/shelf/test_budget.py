@@ -3,10 +3,10 @@
 import pytest
 from shelf_engine import prose
 
-from app.core import budget, fitting
-from app.core.budget import TooLongError, plan
-from app.core.conversation import Conversation, Parameters, Turn
-from app.core.fitting import BiggerContext, DropDocument, DropTurns, TakePart
+from app.core.chat.conversation import Conversation, Parameters, Turn
+from app.core.context import budget, fitting
+from app.core.context.budget import TooLongError, plan
+from app.core.context.fitting import BiggerContext, DropDocument, DropTurns, TakePart
 from app.core.shelf.counting import Counter
 
 
@@ -124,7 +124,7 @@ async def test_dropped_turns_stay_in_the_conversation_and_leave_the_prompt(opene
 def test_part_of_a_document_keeps_its_page_and_line_numbers():
     from dataclasses import replace
 
-    from app.core.prompt import document_prompt
+    from app.core.chat.prompt import document_prompt
 
     plain = prose("Lamp", 200)
     lines = fitting.part(plain, 101, 150)

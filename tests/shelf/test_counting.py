@@ -4,8 +4,8 @@ import httpx
 import pytest
 from shelf_engine import prose
 
-from app.core.conversation import Conversation, Parameters
-from app.core.prompt import document_prompt
+from app.core.chat.conversation import Conversation, Parameters
+from app.core.chat.prompt import document_prompt
 from app.core.shelf.counting import Counter, estimated_tokens
 from app.core.shelf.store import ShelfStore
 from engine_bridge.chat import tokens

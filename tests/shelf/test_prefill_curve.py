@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from app.core.answering import _with_prefill
+from app.core.chat.answering import _with_prefill
 from engine_bridge.chat.events import Finished, Prefill, Text, Timings
 from engine_bridge.chat.prefill import Curve, Curves, Forecast, Prior, fit, forecast_for
 from engine_bridge.contract import EngineSpec, EngineStatus, Load

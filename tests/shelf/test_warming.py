@@ -5,7 +5,7 @@ import asyncio
 import httpx
 from shelf_engine import prose, until, warming
 
-from app.core.conversation import Conversation, Parameters
+from app.core.chat.conversation import Conversation, Parameters
 from app.core.shelf.cached import Warm
 from app.core.shelf.counting import Counter
 from engine_bridge.chat import kept, tokens, warm

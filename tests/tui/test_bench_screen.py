@@ -7,7 +7,7 @@ import pytest
 from pilots import until
 
 from app.bench import menu as bench_menu
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
 from app.tui.app import LingChat
 from app.tui.screens.bench import BenchScreen
 from engine_bridge.contract import EngineSpec

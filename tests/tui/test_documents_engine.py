@@ -8,7 +8,7 @@ from test_with_engine import replies, say, until
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from app.core.conversation import Conversation, Parameters
+from app.core.chat.conversation import Conversation, Parameters
 from app.core.documents import Document, document_from_bytes
 from app.tui.app import LingChat
 from app.tui.screens.budget import BudgetScreen

@@ -8,10 +8,10 @@ from test_documents_engine import lease
 from test_snapshots import STATUS, TIMINGS
 from textual.pilot import Pilot
 
-from app.core.budget import Budget, Share
+from app.core.context.budget import Budget, Share
+from app.core.context.fitting import BiggerContext, DropDocument, DropTurns, TakePart
 from app.core.documents import Progress, document_from_bytes
-from app.core.fitting import BiggerContext, DropDocument, DropTurns, TakePart
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from app.tui.app import LingChat
 from app.tui.glyphs import UNICODE
 from app.tui.screens.budget import BudgetScreen

@@ -7,8 +7,8 @@ from test_composer import running
 from textual import events
 from textual.pilot import Pilot
 
+from app.core.chat.prompt import document_prompt
 from app.core.documents import Document
-from app.core.prompt import document_prompt
 from app.tui.composer.composer import Composer
 from app.tui.composer.pastes import LARGE_PASTE
 from app.tui.driver import PasteParser

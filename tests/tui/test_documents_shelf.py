@@ -80,7 +80,7 @@ async def test_a_wide_screen_keeps_the_shelf_open(home: Path) -> None:
 
 
 async def test_what_the_engine_has_read_keeps_its_place(home: Path) -> None:
-    from app.core.conversation import Turn
+    from app.core.chat.conversation import Turn
 
     async with running((160, 40), documents=documents("a.txt", "b.txt")) as (app, pilot, _):
         shelf = app._chat._shelf

@@ -12,7 +12,7 @@ import pexpect
 import pytest
 
 SCRIPT = """
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from app.tui.app import LingChat
 from app.tui.driver import Driver
 from engine_bridge.contract import EngineSpec

@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from textual.widgets import Footer, Static
 from textual.widgets._footer import FooterKey
 
-from app.core.settings import Settings
-from app.core.settings import load as load_settings
+from app.core.settings.file import Settings
+from app.core.settings.file import load as load_settings
 from app.tui.app import LingChat
 from app.tui.engine_app import TOLD_AFTER_S
 from app.tui.panel.rows import labelled

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
+from app.core.chat.tree import Turn
 from app.core.sessions.store import Incoming, SessionStore
-from app.core.tree import Turn
 from app.tui.app import LingChat
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.transcript.entries import Reply, UserEntry

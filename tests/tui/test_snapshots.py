@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
 from app.core.documents import document_from_bytes
-from app.core.settings import Settings
+from app.core.settings.file import Settings
 from app.tui.app import LingChat
 from app.tui.glyphs import UNICODE
 from app.tui.screens import chat as chat_screen

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pilots import until
 
-from app.core.conversation import Conversation, Parameters
-from app.core.tree import Turn
+from app.core.chat.conversation import Conversation, Parameters
+from app.core.chat.tree import Turn
 from app.tui.app import LingChat
 from app.tui.screens.parameters import ParametersScreen
 from app.tui.transcript.entries import Reply, UserEntry

@@ -10,7 +10,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from app.core.conversation import Conversation, Parameters
+from app.core.chat.conversation import Conversation, Parameters
 from app.tui.app import LingChat
 from app.tui.panel.switches import SwitchRow
 from app.tui.screens.engine import EngineScreen

@@ -15,8 +15,8 @@ from app.core.plain import plain
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
-    from app.core.conversation import Conversation
-    from app.core.settings import Settings
+    from app.core.chat.conversation import Conversation
+    from app.core.settings.file import Settings
     from engine_bridge.contract import EngineSpec, EngineStatus
     from engine_bridge.engine import Engine
 

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:

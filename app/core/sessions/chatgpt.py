@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
+from app.core.chat.tree import Origin, Turn, branch_to
 from app.core.sessions.store import Incoming
-from app.core.tree import Origin, Turn, branch_to
 
 ENGINE = "ChatGPT"
 NOT_TEXT = {

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
+from app.core.chat.tree import Origin, Turn, branch_to
 from app.core.i18n import _
 from app.core.sessions.records import SessionInfo, known
 from app.core.sessions.store import Incoming
-from app.core.tree import Origin, Turn, branch_to
 from engine_bridge.chat.events import Parameters, Timings
 from engine_bridge.errors import UsageError
 

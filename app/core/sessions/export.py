@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from app.core import figures
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
+from app.core.chat.tree import Turn
 from app.core.i18n import _
 from app.core.plain import plain
 from app.core.sessions.records import SessionInfo
-from app.core.tree import Turn
 
 Documents = Sequence[tuple[str, str]]
 

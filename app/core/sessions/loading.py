@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
+from app.core.chat.tree import Turn, branch_to
 from app.core.documents import Document
 from app.core.i18n import _, ngettext
 from app.core.sessions import records
-from app.core.tree import Turn, branch_to
 
 Shelf = Callable[[str], Document | None]
 """Gives a document by its sha256; None where its text is gone."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from app.core.chat.tree import Origin, Turn
 from app.core.sessions.words import Snippet, clean
-from app.core.tree import Origin, Turn
 from engine_bridge.chat.events import Parameters, Timings
 
 TURN_COLUMNS = (

@@ -4,11 +4,11 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
+from app.core.chat.tree import Turn, new_id
 from app.core.database import Database
 from app.core.sessions import records, windows
 from app.core.sessions.words import clean
-from app.core.tree import Turn, new_id
 
 if TYPE_CHECKING:
     from app.core.sessions.store import SessionStore

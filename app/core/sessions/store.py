@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
 from app.core.database import Database, open_database
 from app.core.i18n import _, ngettext
 from app.core.sessions import mend, records, search, windows

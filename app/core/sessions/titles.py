@@ -7,7 +7,7 @@ engine's cache serves it, and the next question finds that cache as it was.
 import asyncio
 from contextlib import aclosing
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
 from app.core.sessions.session import BY_MODEL, BY_WORDS, Session
 from engine_bridge.chat.events import ChatRequest, Message, Text
 from engine_bridge.contract import EngineState

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from app.core.budget import thinking_of
+from app.core.context.budget import thinking_of
 from app.core.shelf.counting import Counter, place_of
 from engine_bridge.chat.events import Event, Finished, Prefill, Progress, Reasoning, Text
 
 if TYPE_CHECKING:
-    from app.core.conversation import Conversation
+    from app.core.chat.conversation import Conversation
+    from app.core.chat.tree import Turn
     from app.core.documents import Document
-    from app.core.tree import Turn
     from engine_bridge.engine import Engine
 
 SAME_TOKENS = 8

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from app.core.chat.prompt import document_prompt
 from app.core.documents import Document
-from app.core.prompt import document_prompt
 from app.core.shelf.store import ShelfStore, digest
 from engine_bridge.chat.events import Message
 

@@ -1,19 +1,17 @@
 """What the engine has read of a conversation's documents, kept over its restarts.
 
-`restore` before the documents are sent, `save` when they were read: both take milliseconds, and do
-nothing where the engine cannot keep anything (see `engine_bridge.chat.kept`, which also has
-`forget(sha256)` for a document that leaves the shelf, and the limit on the disk).
+Keeping and bringing back take milliseconds, and nothing happens where an engine cannot do it.
 """
 
 import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from app.core.budget import thinking_of
+from app.core.context.budget import thinking_of
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
-    from app.core.conversation import Conversation
+    from app.core.chat.conversation import Conversation
     from engine_bridge.engine import Engine
 
 

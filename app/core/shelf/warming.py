@@ -1,13 +1,6 @@
 """Warming: the documents are read into the engine's cache while the user still types.
 
-For the app: make one `Warmer` for its life, run `run()` as a worker, and
-
-- `poke()` after anything in the conversation changed (documents, system text, another session);
-- `hold()` when the user sends: the warm-up stops at once, what it computed stays in the engine's
-  cache and serves the question; `take(event)` with each event of the answer; `release()` after it;
-- `warmth(sha256)` for each document's state, `eta_s` for the seconds left; `on_change` is called
-  when either may be another.
-
+A question stops it at once: what was computed stays in the engine's cache and serves the question.
 When another program used the engine in between, the prefix is asked for once more, and the
 engine's word taken again.
 """
@@ -19,8 +12,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from app.core.answering import is_ours
-from app.core.budget import thinking_of
+from app.core.chat.answering import is_ours
+from app.core.context.budget import thinking_of
 from app.core.i18n import _
 from app.core.shelf import kept
 from app.core.shelf.cached import Cached, Prefix, Warmth, count_answered
@@ -32,7 +25,7 @@ from engine_bridge.errors import BridgeError
 if TYPE_CHECKING:
     import httpx
 
-    from app.core.conversation import Conversation
+    from app.core.chat.conversation import Conversation
     from engine_bridge.backends.base import Endpoint
     from engine_bridge.contract import EngineStatus
     from engine_bridge.engine import Engine
@@ -41,8 +34,9 @@ STATUS_LAG_S = 3.0
 
 
 class Warmer:
-    """See the module. `conversation` gives the one in use. Servers that we did not start are
-    warmed only with `attached`: their owner may want their time for something else."""
+    """One for the app's life; `run` it as a worker. `conversation` gives the one in use, and
+    `on_change` is called when `warmth` or `eta_s` may be another. Servers that we did not start
+    are warmed only with `attached`: their owner may want their time for something else."""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine_bridge.chat.events import Event, Finished, Prefill, Progress, Reasoning, Text, Timings
 
 if TYPE_CHECKING:
-    from app.core.budget import Budget
+    from app.core.context.budget import Budget
 
 WINDOW_S = 0.4
 """Seconds over which one point of the speed's curve is taken."""

@@ -11,9 +11,9 @@ from textual.screen import Screen
 from textual.widgets import Footer, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
+from app.core.chat.tree import Turn
 from app.core.i18n import _
-from app.core.tree import Turn
 from app.tui.glyphs import Glyphs
 from app.tui.plain import one_line
 from engine_bridge.errors import BridgeError

@@ -12,13 +12,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.core.fitting import Choice, TakePart, sentences, words
+from app.core.context.fitting import Choice, TakePart, sentences, words
 from app.core.i18n import _
 from app.tui.glyphs import Glyphs
 from app.tui.plain import one_line
 
 if TYPE_CHECKING:
-    from app.core.budget import Budget
+    from app.core.context.budget import Budget
 
 NUMBERS = 12
 """Columns of a figure."""

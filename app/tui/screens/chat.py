@@ -11,8 +11,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Footer, Static
 
+from app.core.chat.tree import Turn
 from app.core.i18n import _, shown
-from app.core.tree import Turn
 from app.tui.composer import slash
 from app.tui.composer.composer import Composer
 from app.tui.glyphs import Glyphs

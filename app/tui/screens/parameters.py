@@ -14,9 +14,9 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, Label, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
+from app.core.chat.presets import Preset, every, save
+from app.core.chat.sampling import recommended
 from app.core.i18n import _
-from app.core.presets import Preset, every, save
-from app.core.sampling import recommended
 from app.tui.plain import one_line
 from engine_bridge.chat.events import Parameters
 from engine_bridge.errors import BridgeError

@@ -13,10 +13,10 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, Static
 from textual.worker import WorkType
 
+from app.core.chat.prompt import document_prompt, offset_in_prompt
 from app.core.documents import Document
 from app.core.documents.places import line_offset
 from app.core.i18n import _
-from app.core.prompt import document_prompt, offset_in_prompt
 from app.tui.glyphs import Glyphs
 from app.tui.plain import one_line
 from app.tui.shelf.pieces import Text

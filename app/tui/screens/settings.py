@@ -13,9 +13,9 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.core import settings as settings_file
 from app.core.i18n import _
-from app.core.settings_fields import Control, Item, change, items
+from app.core.settings import file as settings_file
+from app.core.settings.fields import Control, Item, change, items
 from app.tui.plain import one_line
 from engine_bridge.errors import BridgeError
 

@@ -14,8 +14,8 @@ from engine_bridge.contract import EngineState
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
-    from app.core.budget import Budget
-    from app.core.fitting import Choice
+    from app.core.context.budget import Budget
+    from app.core.context.fitting import Choice
     from app.core.shelf.counting import Counter
     from app.core.shelf.store import ShelfStore
     from app.core.shelf.warming import Warmer
@@ -98,7 +98,7 @@ class Context:
 
     async def _count(self) -> None:
         """Count the documents one by one, then the whole prompt, as the engine counts."""
-        from app.core import budget
+        from app.core.context import budget
 
         app, counter = self._chat.app, self.counter
         assert counter is not None
@@ -149,7 +149,7 @@ class Context:
 
     async def fit(self, budget: "Budget") -> bool:
         """Let the user choose what makes it fit, and do that; False where they would not."""
-        from app.core import fitting
+        from app.core.context import fitting
         from app.tui.screens.budget import BudgetScreen
 
         app = self._chat.app
@@ -167,7 +167,7 @@ class Context:
         return True
 
     def _change_engine(self, choice: "Choice") -> None:
-        from app.core.fitting import BiggerContext, BiggerModel
+        from app.core.context.fitting import BiggerContext, BiggerModel
 
         app = self._chat.app
         match choice:

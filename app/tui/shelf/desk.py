@@ -21,8 +21,8 @@ from engine_bridge.chat.events import Event
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
-    from app.core.budget import Budget
-    from app.core.conversation import Conversation
+    from app.core.chat.conversation import Conversation
+    from app.core.context.budget import Budget
     from app.core.documents.folder import FolderPreview
     from app.tui.screens.chat import ChatScreen
 

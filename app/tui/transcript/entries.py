@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from rich.segment import Segment
 from rich.style import Style
 
+from app.core.chat.tree import Turn
 from app.core.figures import reply_line, seconds
 from app.core.i18n import _
-from app.core.tree import Turn
 from app.tui.plain import plain
 from app.tui.transcript.lines import Line, Run, wrap
 from app.tui.transcript.paint import PROSE

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from app.core.conversation import STOPPED, Conversation
+from app.core.chat.conversation import STOPPED, Conversation
+from app.core.chat.tree import Turn
 from app.core.i18n import _
-from app.core.tree import Turn
 from app.tui import keymap
 from app.tui.transcript.entries import Entry, Reply, UserEntry
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import PrivateAttr, ValidationError, model_validator
 
-from app.core import settings_schema as schema
 from app.core.i18n import _
+from app.core.settings import schema
 from engine_bridge import files, paths
 from engine_bridge.errors import BridgeError, UsageError
 

@@ -1,33 +1,23 @@
 """The context budget: how many tokens the next prompt has, and whether it fits.
 
-`plan` counts before anything is sent, with the chat template and a reserve for the answer. How
-exactness is kept without making anybody wait:
-
-- The conversation so far (system, documents, turns) is counted whole, as the template writes it,
-  once after each change; the app calls `plan` in the background when something was attached. A
-  question then costs one count of its own text. What a sum of the two may be off is a few tokens
-  (`SLACK_TOKENS` covers it): only so near the limit is the whole prompt counted again, so that
-  whether it fits is always decided by an exact figure.
-- Once sent, the engine's own count arrives with its first event.
-- A server that cannot count gets an estimate, and `Budget.how` says so.
-
-Nothing is ever cut silently: where it is too much, `Budget.choices` says what would help, and
-`check` raises `TooLongError` with the same as a sentence. `app.core.fitting.apply` carries out a
-choice.
+The conversation so far is counted whole, as the template writes it, once after each change; a
+question then costs one count of its own text. What a sum of the two may be off is a few tokens:
+only so near the limit is the whole prompt counted again, so that an exact figure always decides.
+A server that cannot count gets an estimate, which is told. Nothing is ever cut silently.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from app.core.chat.prompt import document_prompt
 from app.core.documents import Document
-from app.core.prompt import document_prompt
 from app.core.shelf.counting import Counter, estimated_tokens
 from engine_bridge.errors import UsageError
 
 if TYPE_CHECKING:
-    from app.core.conversation import Conversation
-    from app.core.fitting import Choice
+    from app.core.chat.conversation import Conversation
+    from app.core.context.fitting import Choice
     from engine_bridge.chat.events import Message
     from engine_bridge.engine import Engine
 
@@ -81,7 +71,7 @@ class TooLongError(UsageError):
     """The prompt does not fit; `budget` has the figures and the choices."""
 
     def __init__(self, budget: Budget) -> None:
-        from app.core.fitting import sentences
+        from app.core.context.fitting import sentences
 
         super().__init__(*sentences(budget))
         self.budget = budget
@@ -127,7 +117,7 @@ async def _whole(conversation: "Conversation", engine: "Engine", counter: Counte
 async def _with_parts(
     budget: Budget, conversation: "Conversation", engine: "Engine", counter: Counter
 ) -> Budget:
-    from app.core.fitting import choices
+    from app.core.context.fitting import choices
 
     turns = conversation.turns[conversation.unsent_turns :]
     budget = replace(
@@ -147,7 +137,7 @@ def _reserve(max_tokens: int | None, context: int | None) -> int:
 
 
 def _with_question(conversation: "Conversation", question: str) -> "Conversation":
-    from app.core.conversation import Turn
+    from app.core.chat.conversation import Turn
 
     if not question:
         return conversation

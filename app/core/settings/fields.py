@@ -13,9 +13,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from app.core import settings_schema as schema
 from app.core.i18n import LANGUAGES, _
-from app.core.settings import Settings
+from app.core.settings import schema
+from app.core.settings.file import Settings
 from engine_bridge.errors import UsageError
 
 

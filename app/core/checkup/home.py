@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.core import terminal
-from app.core.findings import Finding, Health
+from app.core.checkup.findings import Finding, Health
 from app.core.i18n import LANGUAGES, _, language, ngettext
 from engine_bridge import paths
 
@@ -53,7 +53,7 @@ def disks() -> Iterator[Finding]:
 
 def settings() -> Iterator[Finding]:
     """The settings' file, and the language that is in use."""
-    from app.core import settings as settings_file
+    from app.core.settings import file as settings_file
 
     settings_file.load()
     there = settings_file.path().exists()
@@ -65,7 +65,7 @@ def settings() -> Iterator[Finding]:
 
 def secrets() -> Iterator[Finding]:
     """Where secrets are kept, and which there are; never what they are."""
-    from app.core import settings as settings_file
+    from app.core.settings import file as settings_file
     from engine_bridge import secrets as kept
 
     yield Finding(

@@ -21,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from app.core.conversation import Conversation
+from app.core.chat.conversation import Conversation
 from app.core.i18n import _, language
 from engine_bridge import files, paths
 from engine_bridge.chat.events import Parameters

@@ -5,8 +5,8 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 
-from app.core import checkup_home
-from app.core.findings import Finding, Health
+from app.core.checkup import home
+from app.core.checkup.findings import Finding, Health
 from app.core.i18n import _, shown
 from engine_bridge.errors import BridgeError
 
@@ -90,11 +90,11 @@ def _model() -> Iterator[Finding]:
 
 _AREAS: dict[str, Callable[[], Iterator[Finding]]] = {
     "hardware": _hardware,
-    "disk": checkup_home.disks,
+    "disk": home.disks,
     "engine": _engine,
     "model": _model,
-    "settings": checkup_home.settings,
-    "keyring": checkup_home.secrets,
-    "sessions": checkup_home.sessions,
-    "terminal": checkup_home.screen,
+    "settings": home.settings,
+    "keyring": home.secrets,
+    "sessions": home.sessions,
+    "terminal": home.screen,
 }

@@ -9,14 +9,15 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
-from app.core import budget, sampling, tree
-from app.core.answering import answers
-from app.core.budget import TooLongError
+from app.core.chat import sampling, tree
+from app.core.chat.answering import answers
+from app.core.chat.growing import going_on, grow, origin_of
+from app.core.chat.prompt import documents_prompt
+from app.core.chat.tree import Turn
+from app.core.context import budget
+from app.core.context.budget import TooLongError
 from app.core.documents import Document
-from app.core.growing import going_on, grow, origin_of
 from app.core.i18n import _
-from app.core.prompt import documents_prompt
-from app.core.tree import Turn
 from engine_bridge.chat.events import ChatRequest, Event, Message, Parameters
 from engine_bridge.errors import BridgeError, UsageError
 
@@ -143,7 +144,7 @@ class Conversation:
 
         Waits for the engine to be ready. Closing this generator stops the engine's work and
         keeps what arrived, with `finish_reason` "stopped". Raises UsageError for an empty
-        question and `app.core.budget.TooLongError` for a prompt that does not fit (then the
+        question and `app.core.context.budget.TooLongError` for a prompt that does not fit (then the
         conversation is as it was), else what `engine_bridge.chat.client.stream` raises; the
         answer then carries the reason in `broken`.
         """

@@ -1,9 +1,4 @@
-"""What makes a prompt fit that is too long: the choices, in words, and done.
-
-`Budget.choices` lists them, those that suffice alone first; `apply` carries out one that changes
-the conversation. The context and the model are the engine's: `BiggerContext.tokens` is for
-`EngineSpec.context_tokens`, `BiggerModel.name` for `EngineSpec.model`.
-"""
+"""What makes a prompt fit that is too long: the choices, in words, and done."""
 
 import asyncio
 import hashlib
@@ -16,8 +11,8 @@ from app.core.i18n import _, ngettext
 from app.core.shelf.counting import Counter
 
 if TYPE_CHECKING:
-    from app.core.budget import Budget
-    from app.core.conversation import Conversation
+    from app.core.chat.conversation import Conversation
+    from app.core.context.budget import Budget
     from engine_bridge.engine import Engine
 
 SAFETY = 0.98
@@ -178,7 +173,7 @@ async def _turns(
     over: int, conversation: "Conversation", engine: "Engine", counter: Counter
 ) -> DropTurns | None:
     """As few of the oldest exchanges as suffice; the last question stays."""
-    from app.core.budget import split
+    from app.core.context.budget import split
 
     turns = split(conversation)[0].turns[conversation.unsent_turns :]
     frees = dropped = 0

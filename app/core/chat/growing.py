@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from app.core.chat.tree import Origin, Turn
 from app.core.i18n import _
-from app.core.tree import Origin, Turn
 from engine_bridge.chat.events import (
     ChatRequest,
     Event,

@@ -1,0 +1,1 @@
+"""What `ling-chat doctor` looks at."""

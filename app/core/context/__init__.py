@@ -1,0 +1,1 @@
+"""The context: how much of it the next prompt takes, and what to do where it is too much."""
