@@ -3,16 +3,18 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
 from engine_bridge import machine
+from engine_bridge.backends.attach import AttachedEngine
 from engine_bridge.backends.base import Endpoint
 from engine_bridge.backends.llamacpp.serve import ServeSpec
+from engine_bridge.contract import EngineSpec
 
 KEY = "test-key"
 
@@ -73,3 +75,15 @@ def _healthy(engine: RealEngine) -> bool:
         return httpx.get(f"{engine.url}/health", timeout=2).is_success
     except httpx.HTTPError:
         return False
+
+
+@asynccontextmanager
+async def attached(url: str | None, model: str = "") -> AsyncIterator[AttachedEngine]:
+    """Attaches to a server, as the product does."""
+    spec = EngineSpec(backend="attach", url=url, model=model)
+    engine = await AttachedEngine.open(spec)
+    await engine.start(spec)
+    try:
+        yield engine
+    finally:
+        await engine.close()

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from engine_bridge.engine import Engine
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+against_option = click.option(
+    "--against", metavar="URL", help="With --url: a second server, with it switched on."
+)
+cumulative_option = click.option(
+    "--cumulative", is_flag=True, help="All switches off, then one more on at a time."
+)
 seed_option = click.option("--seed", type=int, default=1, show_default=True, metavar="N")
 
 
@@ -32,7 +38,7 @@ bench.add_command(ui)
 @click.option("--input", "input_tokens", type=click.IntRange(16), default=32_768, show_default=True)
 @click.option("--output", "output_tokens", type=click.IntRange(2), default=2_048, show_default=True)
 @click.option("--runs", type=click.IntRange(1), default=3, show_default=True)
-@click.option("--cumulative", is_flag=True, help="All switches off, then one more on at a time.")
+@cumulative_option
 @json_option
 def synthetic(
     engine: str | None,
@@ -72,7 +78,7 @@ def synthetic(
 @click.option("--max-tokens", type=click.IntRange(16), default=32_768, show_default=True)
 @click.option("--no-thinking", is_flag=True, help="Ask the model to answer without thinking.")
 @click.option("--new", "fresh", is_flag=True, help="Begin anew where a run was broken off.")
-@click.option("--cumulative", is_flag=True, help="All switches off, then one more on at a time.")
+@cumulative_option
 @json_option
 def gsm8k(
     engine: str | None,
@@ -118,7 +124,7 @@ def gsm8k(
 @engine_options
 @click.option("--toggle", required=True, metavar="ID", help="The optimisation to compare.")
 @click.option("--task", default="rewrite", show_default=True, metavar="rewrite|chat|gsm8k|FILE")
-@click.option("--against", metavar="URL", help="With --url: a second server, with it switched on.")
+@against_option
 @click.option("--rounds", type=click.IntRange(1), default=2, show_default=True)
 @click.option("--max-tokens", type=click.IntRange(2), default=128, show_default=True)
 @click.option("--temperature", type=click.FloatRange(0), default=0.0, show_default=True)
@@ -163,7 +169,7 @@ def ab(
 @engine_options
 @click.option("--toggle", required=True, metavar="ID", help="The optimisation to look at.")
 @click.option("--task", default="chat", show_default=True, metavar="rewrite|chat|FILE")
-@click.option("--against", metavar="URL", help="With --url: a second server, with it switched on.")
+@against_option
 @click.option("--max-tokens", type=click.IntRange(2), default=96, show_default=True)
 @json_option
 def lossless(
@@ -265,8 +271,8 @@ def report(form: str, kind: str | None, last: int | None, out: str | None, as_js
 
     from app.bench import export
     from app.bench.history import history
+    from app.core.output import write
     from app.core.plain import plain
-    from engine_bridge import files
 
     with open_ledger() as ledger:
         points = history(ledger.runs(kind))
@@ -278,7 +284,7 @@ def report(form: str, kind: str | None, last: int | None, out: str | None, as_js
     else:
         text = export.as_csv(points) if form == "csv" else export.as_markdown(points)
     if out:
-        files.replace(Path(out).expanduser(), text)
+        write(Path(out).expanduser(), text)
     else:
         click.echo(plain(text), nl=False)
 

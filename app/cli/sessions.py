@@ -88,8 +88,8 @@ def show(id: str, as_json: bool) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file instead of stdout.")
 def export(ids: tuple[str, ...], everything: bool, kind: str | None, output: Path | None) -> None:
     """Sessions as Markdown, as one HTML page, or as JSON, which `import` reads."""
-    from engine_bridge import files
-    from engine_bridge.errors import BridgeError, UsageError
+    from app.core.output import write
+    from engine_bridge.errors import UsageError
 
     by_name = {".html": "html", ".htm": "html", ".json": "json"}
     kind = kind or by_name.get(output.suffix.lower() if output else "", "md")
@@ -102,13 +102,7 @@ def export(ids: tuple[str, ...], everything: bool, kind: str | None, output: Pat
     if output is None:
         click.echo(text, nl=False)
         return
-    try:
-        files.replace(output, text)
-    except OSError as error:
-        raise BridgeError(
-            _("{path} cannot be written ({why}).").format(path=output, why=error.strerror or error),
-            _("Check the folder and its permissions."),
-        ) from error
+    write(output, text)
 
 
 @sessions.command("import")

@@ -8,11 +8,12 @@ import signal
 
 import pytest
 from chat_wire import RECORDINGS, WHOLE, Reply, collect, eventually, http, text_of, wire
+from own_engine import attached
 
 from app.core.chat.conversation import Conversation, Parameters
 from engine_bridge.backends.attach import AttachedEngine
 from engine_bridge.chat.events import Text
-from engine_bridge.contract import EngineSpec, EngineState, Verdict
+from engine_bridge.contract import EngineState, Verdict
 from engine_bridge.engine import wait_until_ready
 from engine_bridge.errors import UnavailableError, UsageError
 
@@ -22,17 +23,6 @@ MODELS = {"/v1/models": json.dumps({"data": [{"id": "a"}, {"id": "b"}]}).encode(
 @pytest.fixture(autouse=True)
 def own_home(home):
     """No key of the user's, no keyring entry."""
-
-
-@contextlib.asynccontextmanager
-async def attached(url: str | None, model: str = ""):
-    spec = EngineSpec(backend="attach", url=url, model=model)
-    engine = await AttachedEngine.open(spec)
-    await engine.start(spec)
-    try:
-        yield engine
-    finally:
-        await engine.close()
 
 
 async def test_real_engine_shows_model_context_and_optimisations(real_engine, key):

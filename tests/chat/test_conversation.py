@@ -7,16 +7,15 @@ import os
 import signal
 
 import pytest
+from own_engine import attached
 
 from app.core.chat.conversation import Conversation, Parameters, Turn
 from app.core.context.budget import TooLongError
 from app.core.documents import document_from_bytes
-from engine_bridge.backends.attach import AttachedEngine
 from engine_bridge.chat.events import Finished, Message, Text
 from engine_bridge.chat.failures import StreamBroken
 from engine_bridge.chat.flavour import LLAMA_SERVER
 from engine_bridge.chat.server import confirm_idle
-from engine_bridge.contract import EngineSpec
 from engine_bridge.errors import UsageError
 
 REPORT = document_from_bytes(b"The bridge opened in 1932. It is blue.", "report.txt")
@@ -25,17 +24,6 @@ LEASE = document_from_bytes(b"The rent is 900 a month.", 'lease "A".txt')
 
 def short(**settings) -> Conversation:
     return Conversation(parameters=Parameters(**{"max_tokens": 16, "temperature": 0} | settings))
-
-
-@contextlib.asynccontextmanager
-async def attached(url: str):
-    spec = EngineSpec(backend="attach", url=url)
-    engine = await AttachedEngine.open(spec)
-    await engine.start(spec)
-    try:
-        yield engine
-    finally:
-        await engine.close()
 
 
 async def run(events) -> list:

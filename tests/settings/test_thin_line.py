@@ -3,7 +3,6 @@
 import os
 import random
 import sys
-import time
 from pathlib import Path
 
 import pexpect
@@ -126,11 +125,9 @@ def record(tmp_path: Path, **environment: str) -> tuple[str, int]:
         with pytest.raises(pexpect.TIMEOUT):
             app.expect("\x00", timeout=0.4)
     written = "".join(seen)
-    began = time.monotonic()
     with pytest.raises(pexpect.TIMEOUT):
         app.expect("\x00", timeout=1.5)
     idle = len("".join(seen)) - len(written)
-    assert time.monotonic() - began >= 1.5
     app.send("\x11")
     app.expect(pexpect.EOF)
     app.close()

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
@@ -125,6 +124,4 @@ def test_the_wrapper_hands_over_flags_and_key_and_leaves_with_its_host(home, tmp
 def test_the_wrapper_without_a_specification_does_nothing(home, tmp_path):
     wrapper = start_wrapper(tmp_path)
     wrapper.stdin.close()
-    began = time.monotonic()
     assert wrapper.wait(10) == 1
-    assert time.monotonic() - began < 10

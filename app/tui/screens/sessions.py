@@ -15,8 +15,8 @@ from textual.widgets import Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.core.i18n import _, ngettext
+from app.core.output import write
 from app.tui.plain import one_line
-from engine_bridge import files
 from engine_bridge.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
@@ -280,11 +280,5 @@ def _export(store: "SessionStore", info: "SessionInfo", path: str) -> Path:
             raise UsageError(
                 _("The file's ending says no form of export."), _("Use .md, .json or .html.")
             )
-    try:
-        files.replace(target, text)
-    except OSError as error:
-        raise BridgeError(
-            _("{path} cannot be written ({why}).").format(path=target, why=error.strerror or error),
-            _("Check the folder and its permissions."),
-        ) from error
+    write(target, text)
     return target

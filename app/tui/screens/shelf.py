@@ -67,12 +67,8 @@ class ShelfScreen(ModalScreen[None]):
 
     @on(Shelf.Shifted)
     def _shift(self, event: Shelf.Shifted) -> None:
-        if not self._desk.shift(event.document, event.step):
-            self.notify(_("The engine has read it in this order already."))
+        self._desk.shift(event.document, event.step)
 
     @on(Shelf.Asked)
     def _do_for_shelf(self, event: Shelf.Asked) -> None:
-        if event.what == "add":
-            self._desk.add_kept()
-        else:
-            self._desk.context.warm_again()
+        self._desk.do(event.what)

@@ -173,18 +173,25 @@ class Desk:
         self._conversation.documents.remove(document)
         self._documents_changed()
 
-    def shift(self, document: Document, step: int) -> bool:
-        """Move a document; False where the engine's cache has been filled in the present order."""
+    def shift(self, document: Document, step: int) -> None:
+        """Move a document, unless the engine's cache has been filled in the present order."""
         documents = self._conversation.documents
         at = documents.index(document)
         to = at + step
         if not 0 <= to < len(documents):
-            return True
+            return
         if self._conversation.turns or any(row.share for row in self.rows()[min(at, to) :]):
-            return False
+            self._chat.notify(_("The engine has read it in this order already."))
+            return
         documents.insert(to, documents.pop(at))
         self._documents_changed()
-        return True
+
+    def do(self, what: str) -> None:
+        """What the shelf's own rows ask for: "add" a kept document, or warm again."""
+        if what == "add":
+            self.add_kept()
+        else:
+            self.context.warm_again()
 
     # Showing
 

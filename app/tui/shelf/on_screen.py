@@ -147,12 +147,8 @@ class DocumentScreen(Screen[None]):
 
     @on(Shelf.Shifted)
     def _shift_document(self, event: Shelf.Shifted) -> None:
-        if not self.desk.shift(event.document, event.step):
-            self.notify(_("The engine has read it in this order already."))
+        self.desk.shift(event.document, event.step)
 
     @on(Shelf.Asked)
     def _do_for_shelf(self, event: Shelf.Asked) -> None:
-        if event.what == "add":
-            self.desk.add_kept()
-        else:
-            self.desk.context.warm_again()
+        self.desk.do(event.what)
