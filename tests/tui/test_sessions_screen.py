@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from pilots import until
+from textual.pilot import Pilot
 
 from app.core.chat.conversation import Conversation
 from app.core.chat.tree import Turn
@@ -37,23 +39,29 @@ def rows(screen: SessionsScreen) -> list[str]:
     return [str(option.prompt) for option in options]
 
 
+async def opened(app: LingChat, pilot: Pilot[None], count: int) -> SessionsScreen:
+    """The screen, when it shows as many sessions."""
+    await pilot.press("f9")
+    await until(pilot, lambda: isinstance(app.screen, SessionsScreen), "the screen")
+    screen = app.screen
+    assert isinstance(screen, SessionsScreen)
+    await until(pilot, lambda: len(rows(screen)) == count, "the sessions")
+    return screen
+
+
 async def test_sessions_are_found_by_what_was_said_also_in_chinese_and_opened(
     app: LingChat,
 ) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press("f9")
-        await pilot.pause(0.5)
-        screen = app.screen
-        assert isinstance(screen, SessionsScreen)
+        screen = await opened(app, pilot, 2)
         assert [row.split("\n")[0].strip() for row in rows(screen)] == ["天气", "The lease"]
 
         await pilot.press("slash")
         screen._search.value = "下雨"
-        await pilot.pause(0.6)
-        assert len(rows(screen)) == 1
+        await until(pilot, lambda: len(rows(screen)) == 1, "the one found")
         assert "今天下雨" in rows(screen)[0]
         await pilot.press("enter")
-        await pilot.pause(0.5)
+        await until(pilot, lambda: app.chat.transcript.last_reply, "the session")
         assert app.screen is app.chat
         entries = app.chat.transcript.entries
         assert [type(entry) for entry in entries] == [UserEntry, Reply]
@@ -65,32 +73,28 @@ async def test_a_session_is_renamed_deleted_brought_back_and_exported(
     app: LingChat, tmp_path: Path
 ) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press("f9")
-        await pilot.pause(0.5)
-        screen = app.screen
-        assert isinstance(screen, SessionsScreen)
+        screen = await opened(app, pilot, 2)
         await pilot.press("down", "r")
         assert screen._asked.value == "The lease"
         screen._asked.value = "Our lease"
         await pilot.press("enter")
-        await pilot.pause(0.3)
-        assert "Our lease" in rows(screen)[1]
+        await until(pilot, lambda: "Our lease" in rows(screen)[1], "the new name")
 
         for suffix in ("md", "json", "html"):
             await pilot.press("x")
-            screen._asked.value = str(tmp_path / f"out.{suffix}")
+            written = tmp_path / f"out.{suffix}"
+            screen._asked.value = str(written)
             await pilot.press("enter")
-            await pilot.pause(0.3)
+            await until(pilot, written.exists, "the export")
         assert "Clause 7 is." in (tmp_path / "out.md").read_text()
         assert "Clause 7 is." in (tmp_path / "out.html").read_text()
         stored = json.loads((tmp_path / "out.json").read_text())["sessions"][0]
         assert stored["title"] == "Our lease"
 
         await pilot.press("d")
-        await pilot.pause(0.3)
-        assert len(rows(screen)) == 1
+        await until(pilot, lambda: len(rows(screen)) == 1, "one fewer")
         await pilot.press("u")
-        await pilot.pause(0.3)
+        await until(pilot, lambda: len(rows(screen)) == 2, "it is back")
         assert "Our lease" in rows(screen)[1]
 
 
@@ -100,23 +104,18 @@ async def test_what_is_said_is_stored_and_a_new_chat_is_another_session(
     app = LingChat(HostedEngine(lease=True), spec)
     async with app.run_test(size=(100, 30)) as pilot:
         await pilot.press(*"Say hi", "enter")
-        for _ in range(600):
-            await pilot.pause(0.05)
-            reply = app.chat.transcript.last_reply
-            if reply is not None and reply.is_done:
-                break
+        transcript = app.chat.transcript
+        await until(pilot, lambda: (it := transcript.last_reply) and it.is_done, "an answer")
+        reply = transcript.last_reply
         assert reply is not None
         await pilot.press("ctrl+n")
-        await pilot.pause(0.3)
-        assert app.chat.transcript.entries == []
+        await until(pilot, lambda: transcript.entries == [], "a new chat")
         assert app.conversation.turns == []
-        await pilot.press("f9")
-        await pilot.pause(0.5)
-        assert isinstance(app.screen, SessionsScreen)
-        assert "Say hi" in rows(app.screen)[0]
+        screen = await opened(app, pilot, 1)
+        assert "Say hi" in rows(screen)[0]
         await pilot.press("enter")
-        await pilot.pause(0.5)
-        again = app.chat.transcript.last_reply
+        await until(pilot, lambda: transcript.last_reply, "the session")
+        again = transcript.last_reply
         assert again is not None
         assert again.text == reply.text
     store = SessionStore.open()
