@@ -52,11 +52,11 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[below] + (ordered[above] - ordered[below]) * (at - below)
 
 
-def wilson(right: int, n: int, confidence: float = CONFIDENCE) -> Interval:
+def wilson(right: int, n: int) -> Interval:
     """Wilson's score interval of a share, from `right` of `n`. All that is possible, of none."""
     if n == 0:
         return Interval(0.0, 1.0)
-    z = statistics.NormalDist().inv_cdf(0.5 + confidence / 2)
+    z = statistics.NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
     share = right / n
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))

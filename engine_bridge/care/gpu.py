@@ -10,16 +10,16 @@ from engine_bridge.contract import Gpu
 
 
 class GpuReader:
-    """Reads one GPU, about 1 ms a look. Without an NVIDIA driver every look is None."""
+    """Reads the first GPU, about 1 ms a look. Without an NVIDIA driver every look is None."""
 
-    def __init__(self, index: int = 0) -> None:
+    def __init__(self) -> None:
         self._nvml: Any = None
         self._events: Any = None
         with contextlib.suppress(Exception):  # any failure of the driver means: no GPU to show
             import pynvml
 
             pynvml.nvmlInit()
-            self._handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            self._handle = pynvml.nvmlDeviceGetHandleByIndex(0)
             self._nvml = pynvml
         if self._nvml is not None:
             with contextlib.suppress(Exception):

@@ -50,12 +50,12 @@ class Snippet:
     marks: tuple[tuple[int, int], ...] = ()
 
 
-def snippet(text: str, query: str, around: int = AROUND) -> Snippet:
+def snippet(text: str, query: str) -> Snippet:
     """The first place in `text` where a word of the query stands, with its surroundings."""
     flat = " ".join(text.split()) if len(text) < 20_000 else text
     spots = list(_spots(flat, query))
     first = spots[0][0] if spots else 0
-    start, end = max(0, first - around), min(len(flat), first + 2 * around)
+    start, end = max(0, first - AROUND), min(len(flat), first + 2 * AROUND)
     piece = re.sub(r"\s", " ", flat[start:end])
     before, behind = "…" if start else "", "…" if end < len(flat) else ""
     shift = start - len(before)

@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice, takewhile
 from pathlib import Path
@@ -82,10 +82,9 @@ def dropped(text: str) -> str | None:
 
 
 class Offers:
-    """Finds what fits. `root` is the folder whose files are offered."""
+    """Finds what fits: of files those below the working folder."""
 
-    def __init__(self, root: Callable[[], Path] = Path.cwd) -> None:
-        self._root = root
+    def __init__(self) -> None:
         self._listed: tuple[Path, float, list[str]] | None = None
         self._listing = asyncio.Lock()
 
@@ -108,7 +107,7 @@ class Offers:
 
     async def _fitting(self, query: str) -> list[str]:
         async with self._listing:
-            root, now = self._root(), time.monotonic()
+            root, now = Path.cwd(), time.monotonic()
             if self._listed is None or self._listed[0] != root or now - self._listed[1] > STALE_S:
                 self._listed = root, now, await asyncio.to_thread(below, root)
         return await asyncio.to_thread(fitting, query, self._listed[2])

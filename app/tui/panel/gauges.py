@@ -18,9 +18,7 @@ def meter(share: float, width: int, glyphs: Glyphs, colour: str = "$primary") ->
     )
 
 
-def stacked(
-    parts: Sequence[tuple[float, str]], width: int, glyphs: Glyphs, rest: str = "$border-blurred"
-) -> Content:
+def stacked(parts: Sequence[tuple[float, str]], width: int, glyphs: Glyphs) -> Content:
     """A bar of `width` cells with a piece for each part: its share (0 to 1) and its colour."""
     width = max(0, width)
     pieces: list[tuple[str, str]] = []
@@ -29,7 +27,7 @@ def stacked(
         cells = min(width - used, max(round(share * width), int(share > 0)))
         pieces.append((glyphs.full * cells, colour))
         used += cells
-    return Content.assemble(*pieces, (glyphs.empty * (width - used), rest))
+    return Content.assemble(*pieces, (glyphs.empty * (width - used), "$border-blurred"))
 
 
 def sparkline(values: Sequence[float], width: int, glyphs: Glyphs) -> Content:

@@ -57,7 +57,6 @@ def labelled(label: str, text: str, width: int, column: int = 12, indent: int = 
     return rows + [Content.assemble(lead, " " * column, row) for row in rest]
 
 
-def hanging(text: Content, width: int, indent: int = 2) -> list[Content]:
+def hanging(text: Content, width: int) -> list[Content]:
     """The text wrapped to `width`, each row indented."""
-    lead = " " * indent
-    return [Content.assemble(lead, row) for row in text.wrap(max(4, width - indent))]
+    return [Content.assemble("  ", row) for row in text.wrap(max(4, width - 2))]

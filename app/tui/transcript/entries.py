@@ -157,18 +157,11 @@ class Reply(Entry):
         """How many of `blocks`, and of the answer's settled ones among them, stay as they are."""
 
     @classmethod
-    def stored(
-        cls,
-        text: str,
-        thinking: str = "",
-        thought_s: float | None = None,
-        thinking_tokens: int | None = None,
-    ) -> "Reply":
+    def stored(cls, text: str, thinking: str = "") -> "Reply":
         """A reply of long ago: its text is laid out when it comes into view."""
         reply = cls()
         reply.is_done = True
         reply._stored = (thinking, text)
-        reply._thought_s, reply.thinking_tokens = thought_s, thinking_tokens
         reply.blocks = [Block(reply._paint_room, reply, length=len(text) + 60)]
         return reply
 
