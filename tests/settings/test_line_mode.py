@@ -75,7 +75,7 @@ def test_a_dumb_terminal_gets_a_conversation_in_lines(
 
 
 def test_lines_can_be_piped_and_a_backslash_goes_on(host_home: Path, spec: EngineSpec) -> None:
-    argv = [*COMMAND, "--plain", "--model", spec.model, "--context", "1024"]
+    argv = [*COMMAND, "--plain", "--model", spec.model, "--context", "256"]
     typed = "//this\\\nis one message\n/new\n/system Be brief.\n/system\n/stop\n/engine\n"
     done = subprocess.run(argv, input=typed, capture_output=True, text=True, check=False)
     assert done.returncode == 0

@@ -3,6 +3,7 @@
 import os
 import random
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pexpect
@@ -110,15 +111,13 @@ class Log:
         """Nothing is held back."""
 
 
-def record(tmp_path: Path, **environment: str) -> tuple[str, int]:
+def record(environment: dict[str, str]) -> tuple[str, int]:
     """What the real app writes while keys are pressed; nothing in it is cut."""
     env = os.environ | {"TERM": "xterm-256color", "COLORTERM": "truecolor"} | environment
     argv = ["-m", "app", "--url", "http://127.0.0.1:9"]
     app = pexpect.spawn(sys.executable, argv, env=env, dimensions=(30, 100), encoding="utf-8")
     seen: list[str] = []
-    app.logfile_read = type(
-        "Log", (), {"write": lambda _, s: seen.append(s), "flush": lambda _: None}
-    )()
+    app.logfile_read = Log(seen)
     app.expect("sk anything", timeout=60)
     for keys in ("\x1bOP", "\x1b[B" * 3, "\x1b", "\x1b[19~", "\x1b[B" * 6, "\x1b", "hello 你好"):
         app.send(keys)
@@ -135,17 +134,17 @@ def record(tmp_path: Path, **environment: str) -> tuple[str, int]:
 
 
 def test_the_apps_own_output_is_thinned_over_ssh_and_nothing_is_sent_while_idle(
-    home: Path, tmp_path: Path
+    home: Path,
 ) -> None:
-    plain, idle = record(tmp_path, SSH_CONNECTION="")
-    assert idle == 0
+    here, there = {"SSH_CONNECTION": ""}, {"SSH_CONNECTION": "192.0.2.1 5 192.0.2.2 22"}
+    with ThreadPoolExecutor() as both:
+        (plain, idle), (over_ssh, idle_over_ssh) = both.map(record, (here, there))
+    assert idle == idle_over_ssh == 0
     shown, thin = Emulator(100, 30), Emulator(100, 30)
     writer = ThinWriter(100, 30, erases=True)
     shown.feed(plain)
     thin.feed(writer.thin(plain))
     assert thin.seen() == shown.seen()
-    over_ssh, idle = record(tmp_path, SSH_CONNECTION="192.0.2.1 5 192.0.2.2 22")
-    assert idle == 0
     assert len(over_ssh) < len(plain) / 2
 
 
