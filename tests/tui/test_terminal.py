@@ -28,8 +28,8 @@ def start(
 
 
 def read_some_then_stop(app: "pexpect.spawn[bytes]") -> None:
-    """Until the panel counts tokens; then Esc, and the figures under the reply."""
-    app.expect(rb"\d+ tokens")
+    """Until the panel has a time to the first token; then Esc, and the figures under the reply."""
+    app.expect(rb"TTFT[^\r\n]{0,60}\d s")
     app.send("\x1b")
     app.expect(rb"tok/s[^\r\n]*TTFT")
 
