@@ -4,9 +4,11 @@ import asyncio
 import contextlib
 import io
 import json
+import os
 import random
 import signal
 import struct
+import subprocess
 import time
 import zipfile
 from pathlib import Path
@@ -15,7 +17,7 @@ import psutil
 import pytest
 import real_files as real
 
-from app.core.documents import Document, document_from_bytes, extract, read_document
+from app.core.documents import Document, document_from_bytes, extract, read, read_document
 from app.core.documents.formats import kinds
 from app.core.documents.reader import Reader
 from engine_bridge.errors import BridgeError, UsageError
@@ -43,6 +45,27 @@ def test_half_a_file_and_an_empty_one(maker, tmp_path, reader):
     refused(reader, path, f"^lease.{maker.__name__} ")
     path.write_bytes(b"")
     refused(reader, path, "is empty")
+
+
+def test_a_pipe_without_and_with_a_writer(tmp_path, reader, monkeypatch):
+    monkeypatch.setattr(read, "PIPE_PATIENCE_S", 0.2)
+    os.mkfifo(tmp_path / "pipe.txt")
+    refused(reader, tmp_path / "pipe.txt", "Nobody writes to the pipe")
+
+    with subprocess.Popen(["sh", "-c", f"exec >{tmp_path}/pipe.txt; sleep 0.5; echo late"]):
+        assert read_document(tmp_path / "pipe.txt", reader=reader).text == "late\n"
+
+
+def test_waiting_for_a_pipe_can_be_cancelled(tmp_path):
+    os.mkfifo(tmp_path / "pipe.txt")
+
+    async def give_up() -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(extract(tmp_path / "pipe.txt"), 0.3)
+
+    began = time.monotonic()
+    asyncio.run(give_up())
+    assert time.monotonic() - began < read.PIPE_PATIENCE_S - 1
 
 
 def test_encrypted_files(tmp_path, reader):

@@ -2,8 +2,10 @@
 
 import contextlib
 import hashlib
+import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from app.core.documents.reader import Reader
 from engine_bridge.errors import BridgeError, UsageError
 
 _HEAD = 4096
+PIPE_PATIENCE_S = 5.0
 _PIECE = 1 << 18
 """Characters cleaned at a time: no thread keeps the others waiting for long."""
 
@@ -58,6 +61,8 @@ def read_file(path: Path, report: Report, reader: Reader) -> Document:
         status = path.stat()
         if status.st_size > MAX_FILE_BYTES:
             raise UsageError(f"{path} is larger than 512 MB.", "Give the part that matters.")
+        if stat.S_ISFIFO(status.st_mode):
+            return document_from_bytes(_from_pipe(path, reader), title, report, reader)
         with path.open("rb") as file:
             head = file.read(_HEAD)
             if stat.S_ISREG(status.st_mode) and needs_worker(head, title):
@@ -75,6 +80,27 @@ def read_file(path: Path, report: Report, reader: Reader) -> Document:
             f"{path} cannot be read ({why}).", "Check the disk and the path."
         ) from error
     return document_from_bytes(data, title, report, reader)
+
+
+def _from_pipe(path: Path, reader: Reader) -> bytes:
+    """What is written into a named pipe. Opened plainly, one without a writer would hang this
+    thread beyond `reader.stop`, and the app with it."""
+    patient_until = time.monotonic() + PIPE_PATIENCE_S
+    data = bytearray()
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as file:
+        while len(data) <= MAX_BYTES:
+            reader.check()
+            piece = file.read(1 << 20)
+            if piece:
+                data += piece
+                continue
+            nobody_writes = piece is not None
+            if nobody_writes and data:
+                break
+            if nobody_writes and time.monotonic() > patient_until:
+                raise UsageError(f"Nobody writes to the pipe {path}.", "Start what writes to it.")
+            time.sleep(0.05)
+    return bytes(data)
 
 
 def _cleaned(text: str) -> Iterator[str]:
