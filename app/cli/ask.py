@@ -84,6 +84,7 @@ def ask(
     from app.core.settings import file as settings
     from app.core.spec import wanted
 
+    _refuse_nonsense(temperature, stop, files)
     spec = wanted(settings.load(), engine, model, url, context)
     conversation = Conversation()
     with ExitStack() as stack:
@@ -118,6 +119,22 @@ def ask(
             # The reader had enough, as in `ask … | head -1`: no failure, but click takes it for
             # one.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refuse_nonsense(
+    temperature: float | None, stop: tuple[str, ...], files: tuple[str, ...]
+) -> None:
+    """Raise UsageError for what click lets pass: NaN is in no range, and in every one."""
+    from math import isfinite
+
+    from engine_bridge.errors import UsageError
+
+    if temperature is not None and not isfinite(temperature):
+        raise UsageError(_("The temperature is no number."), _("Give one from 0 to 2."))
+    if not all(stop):
+        raise UsageError(_("The text given to --stop is empty."), _("Write what ends the answer."))
+    if not all(files):
+        raise UsageError(_("The name of a document is empty."), _("Give the path of a file."))
 
 
 def _question(prompt: str | None, attaching: "Attaching") -> str:

@@ -118,6 +118,9 @@ async def test_legacy_encoding_on_stdin_is_read(at):
         (("Hi", "--engine", "attach"), None, "Give its URL"),
         (("Hi", "--engine", "warp"), None, "warp"),
         (("Hi", "--max-tokens", "0"), None, "max-tokens"),
+        (("Hi", "--temperature", "nan"), None, "The temperature is no number"),
+        (("Hi", "--stop", ""), None, "The text given to --stop is empty"),
+        (("Hi", "-f", ""), None, "The name of a document is empty"),
     ],
 )
 async def test_wrong_usage_is_one_sentence_and_exit_2(args, stdin, sentence):
