@@ -9,6 +9,10 @@ from homes import live_in
 
 pytest_plugins = ["engine_fixtures"]
 
+# A worker of pytest-xdist gives these to its children, and they win over a pty's real size.
+for name in ("COLUMNS", "LINES"):
+    os.environ.pop(name, None)
+
 SMOL = "smollm2-135m"
 os.environ["LING_CHAT_LANGUAGE"] = "en"  # whatever the language of who runs the tests
 
