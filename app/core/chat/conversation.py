@@ -103,13 +103,18 @@ class Conversation:
             prompt.insert(0, Message("system", self.system))
         return tuple(prompt)
 
+    @property
+    def thinking(self) -> bool | None:
+        """Whether the next request asks for thinking, which some templates write into the prompt:
+        as its question says, else as the session does."""
+        asked = next((turn for turn in reversed(self.turns) if turn.role == "user"), None)
+        own = asked.thinking if asked is not None else None
+        return self.parameters.thinking if own is None else own
+
     def request(self) -> ChatRequest:
         """What is sent for the active branch as it is."""
         settings = {name: getattr(self.parameters, name) for name in Parameters.__slots__}
-        asked = next((turn for turn in reversed(self.turns) if turn.role == "user"), None)
-        if asked is not None and asked.thinking is not None:
-            settings["thinking"] = asked.thinking
-        return ChatRequest(self.messages(), **settings)
+        return ChatRequest(self.messages(), **settings | {"thinking": self.thinking})
 
     # Branches
 

@@ -108,7 +108,7 @@ async def _whole(conversation: "Conversation", engine: "Engine", counter: Counte
     reserve = _reserve(conversation.parameters.max_tokens, context)
     tokens, how = await _prompt_tokens(conversation, engine, counter)
     if how == "sum" and context and abs(context - reserve - tokens) <= SLACK_TOKENS:
-        thinking = thinking_of(conversation)
+        thinking = conversation.thinking
         whole = await counter.prompt(conversation.messages(), engine, thinking)
         tokens, how = (tokens, how) if whole is None else (whole, "exact")
     return Budget(tokens, how, context, reserve)
@@ -147,7 +147,7 @@ def _with_question(conversation: "Conversation", question: str) -> "Conversation
 async def _prompt_tokens(
     conversation: "Conversation", engine: "Engine", counter: Counter
 ) -> tuple[int, Literal["exact", "sum", "estimate"]]:
-    thinking, messages = thinking_of(conversation), conversation.messages()
+    thinking, messages = conversation.thinking, conversation.messages()
     if not messages:
         return 0, "exact"
     before, question = split(conversation)
@@ -156,13 +156,6 @@ async def _prompt_tokens(
         return known + added + MESSAGE_TOKENS, "sum"
     whole = await counter.prompt(messages, engine, thinking)
     return (_estimate(messages), "estimate") if whole is None else (whole, "exact")
-
-
-def thinking_of(conversation: "Conversation") -> bool | None:
-    """Whether the next request asks for thinking, which some templates write into the prompt."""
-    asked = next((turn for turn in reversed(conversation.turns) if turn.role == "user"), None)
-    own = asked.thinking if asked is not None else None
-    return conversation.parameters.thinking if own is None else own
 
 
 def split(conversation: "Conversation") -> "tuple[Conversation, str]":

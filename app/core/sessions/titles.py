@@ -69,7 +69,7 @@ async def ask_title(conversation: Conversation, engine: Engine) -> str:
         (*conversation.messages(), Message("user", ASK)),
         max_tokens=MAX_TOKENS,
         temperature=0.0,
-        thinking=conversation.request().thinking,
+        thinking=conversation.thinking,
     )
     model = conversation.model or status.model_name
     text = ""

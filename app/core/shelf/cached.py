@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from app.core.context.budget import thinking_of
 from app.core.shelf.counting import Counter, place_of
 from engine_bridge.chat.events import Event, Finished, Prefill, Progress, Reasoning, Text
 
@@ -125,7 +124,7 @@ class Cached:
         conversation = self._conversation()
         return Prefix(
             conversation.system,
-            thinking_of(conversation),
+            conversation.thinking,
             self._names(conversation.documents),
             count_answered(conversation.turns) - conversation.unsent_turns,
         )

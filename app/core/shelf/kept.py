@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from app.core.context.budget import thinking_of
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
@@ -47,6 +46,6 @@ def _names(conversation: "Conversation", engine: "Engine") -> list[str | None]:
     """For all documents, then for ever fewer of the first ones."""
     from engine_bridge.chat.kept import name_for
 
-    head = f"{thinking_of(conversation)}\n{conversation.system}"
+    head = f"{conversation.thinking}\n{conversation.system}"
     known = [f"{each.sha256} {each.title}" for each in conversation.documents]
     return [name_for(engine.status, head, known[:n]) for n in range(len(known), 0, -1)]

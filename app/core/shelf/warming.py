@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.core.chat.answering import is_ours
-from app.core.context.budget import thinking_of
 from app.core.i18n import _
 from app.core.shelf import kept
 from app.core.shelf.cached import Cached, Prefix, Warmth, count_answered
@@ -207,7 +206,7 @@ class Warmer:
             conversation.model or status.model_name,
             conversation.messages(),
             http,
-            thinking=thinking_of(conversation),
+            thinking=conversation.thinking,
         )
         try:
             async with aclosing(events):
