@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli.options import engine_options
+from app.cli.options import engine_options, spec_of
 from app.core.i18n import _
 
 if TYPE_CHECKING:
@@ -81,11 +81,9 @@ def ask(
 
     from app.cli.documents import Attaching
     from app.core.chat.conversation import Conversation
-    from app.core.settings import file as settings
-    from app.core.spec import wanted
 
     _refuse_nonsense(temperature, stop, files)
-    spec = wanted(settings.load(), engine, model, url, context)
+    spec = spec_of(engine, model, url, context)
     conversation = Conversation()
     with ExitStack() as stack:
         keeping = None

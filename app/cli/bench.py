@@ -7,7 +7,7 @@ import click
 
 from app.cli.bench_run import Progress, open_ledger, show, show_rungs, with_engine
 from app.cli.bench_ui import ui
-from app.cli.options import engine_options
+from app.cli.options import engine_options, spec_of
 
 if TYPE_CHECKING:
     from app.bench.progress import Watch
@@ -55,10 +55,8 @@ def synthetic(
     from app.bench import synthetic as load
     from app.bench.ladder import rungs
     from app.bench.text import synthetic_text
-    from app.core.settings import file as settings
-    from app.core.spec import wanted
 
-    spec = wanted(settings.load(), engine, model, url, context)
+    spec = spec_of(engine, model, url, context)
     lengths = load.Lengths(input_tokens, output_tokens, runs)
 
     async def work(running: "Engine", watch: "Watch") -> dict[str, Any]:
@@ -102,10 +100,8 @@ def gsm8k(
     from app.bench import gsm8k_data
     from app.bench.ladder import rungs
     from app.bench.text import gsm8k_text
-    from app.core.settings import file as settings
-    from app.core.spec import wanted
 
-    spec = wanted(settings.load(), engine, model, url, context)
+    spec = spec_of(engine, model, url, context)
     questions = gsm8k_data.load(data, lambda text: click.echo(text, err=True))
     chosen = maths.Published(
         count=sample, seed=seed, max_tokens=max_tokens, thinking=not no_thinking
@@ -152,10 +148,8 @@ def ab(
     from app.bench import ab as compare
     from app.bench.ab_result import public
     from app.bench.text import ab_text
-    from app.core.settings import file as settings
-    from app.core.spec import wanted
 
-    spec = wanted(settings.load(), engine, model, url, context)
+    spec = spec_of(engine, model, url, context)
     asked = compare.Settings(
         rounds=rounds, max_tokens=max_tokens, temperature=temperature, seed=seed
     )
@@ -187,10 +181,8 @@ def lossless(
     from app.bench import lossless as look
     from app.bench import tasks
     from app.bench.text import lossless_text
-    from app.core.settings import file as settings
-    from app.core.spec import wanted
 
-    spec = wanted(settings.load(), engine, model, url, context)
+    spec = spec_of(engine, model, url, context)
 
     async def work() -> dict[str, Any]:
         with Progress() as progress, open_ledger() as ledger:
@@ -236,8 +228,6 @@ def roofline(
     """Bytes of a decode step by part, its floor at the copy bandwidth, and where it stands."""
     from app.bench import roofline as roof
     from app.bench.text import article_text, roofline_text
-    from app.core.settings import file as settings
-    from app.core.spec import wanted
 
     per_s = bandwidth * 1e9 if bandwidth else None
     if article:
@@ -249,7 +239,7 @@ def roofline(
     if config:
         show(roof.of_file(config, per_s, at_tokens), as_json, roofline_text)
         return
-    spec = wanted(settings.load(), engine, model, url, context)
+    spec = spec_of(engine, model, url, context)
 
     async def work(running: "Engine", watch: "Watch") -> dict[str, Any]:
         with open_ledger() as ledger:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.options import engine_options
+from app.cli.options import engine_options, spec_of
 from app.core.figures import pad
 from app.core.i18n import _, shown
 
@@ -26,11 +26,9 @@ def engine() -> None:
 @engine_options
 def start(engine: str | None, model: str | None, url: str | None, context: int | None) -> None:
     """Start the engine and keep it until `engine stop`."""
-    from app.core.settings import file as settings_file
-    from app.core.spec import wanted
     from engine_bridge.errors import UsageError
 
-    spec = wanted(settings_file.load(), engine, model, url, context)
+    spec = spec_of(engine, model, url, context)
     if spec.backend == "attach":
         raise UsageError(_("A server that runs elsewhere cannot be started from here."), "")
 

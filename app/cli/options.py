@@ -1,9 +1,12 @@
 """The options that `chat`, `ask` and `engine start` share."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from engine_bridge.contract import EngineSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,3 +29,13 @@ def engine_options(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+def spec_of(
+    engine: str | None, model: str | None, url: str | None, context: int | None
+) -> "EngineSpec":
+    """The engine that these options and the settings ask for. Raises UsageError."""
+    from app.core.settings import file as settings
+    from app.core.spec import wanted
+
+    return wanted(settings.load(), engine, model, url, context)

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from app.core.documents import Document, document_from_bytes
-from app.core.shelf.store import ShelfStore
+from app.core.shelf.store import ShelfStore, digest
 
 
 def paper(name: str, text: str = "") -> Document:
@@ -74,13 +74,13 @@ def test_what_was_not_used_for_longest_makes_room_and_is_named(home, tmp_path):
 
 def test_counts_are_kept_by_text_and_tokenizer(home, tmp_path):
     store = ShelfStore.open(tmp_path / "shelf.db")
-    store.remember_tokens("some text", "m:1", 2)
-    store.remember_tokens("some text", "m:2", 3)
+    store.remember_tokens(digest("some text"), "m:1", 2)
+    store.remember_tokens(digest("some text"), "m:2", 3)
     store.close()
     again = ShelfStore.open(tmp_path / "shelf.db")
-    assert again.tokens("some text", "m:1") == 2
-    assert again.tokens("some text", "m:2") == 3
-    assert again.tokens("some text!", "m:1") is None
+    assert again.tokens(digest("some text"), "m:1") == 2
+    assert again.tokens(digest("some text"), "m:2") == 3
+    assert again.tokens(digest("some text!"), "m:1") is None
     again.close()
 
 

@@ -79,15 +79,15 @@ class Counter:
             tokenizer = await self._tokenizer(engine, endpoint, flavour, http)
             if tokenizer is None:
                 return None
-            key = (digest(text), tokenizer)
+            key = (await asyncio.to_thread(digest, text), tokenizer)
             # Two who ask for the same large text at once shall not both have it counted.
             async with self._busy.setdefault(key, asyncio.Lock()):
                 try:
-                    found = await asyncio.to_thread(self._recall, text, tokenizer)
+                    found = await asyncio.to_thread(self._recall, key)
                     if found is None:
                         found = await tokens.count_text(endpoint, flavour, text, http)
                         if found is not None:
-                            await asyncio.to_thread(self._remember, text, tokenizer, found, keep)
+                            await asyncio.to_thread(self._remember, key, found, keep)
                 finally:
                     self._busy.pop(key, None)
             return found
@@ -130,19 +130,18 @@ class Counter:
             self._identities[place] = f"{engine.status.model_name}:{found}"
         return self._identities[place]
 
-    def _recall(self, text: str, tokenizer: str) -> int | None:
-        key = (digest(text), tokenizer)
+    def _recall(self, key: tuple[str, str]) -> int | None:
         found = self._known.get(key)
         if found is None and self._store is not None:
-            found = self._store.tokens(text, tokenizer)
+            found = self._store.tokens(*key)
         if found is not None:
             self._note(key, found)
         return found
 
-    def _remember(self, text: str, tokenizer: str, count: int, keep: bool) -> None:
-        self._note((digest(text), tokenizer), count)
+    def _remember(self, key: tuple[str, str], count: int, keep: bool) -> None:
+        self._note(key, count)
         if keep and self._store is not None:
-            self._store.remember_tokens(text, tokenizer, count)
+            self._store.remember_tokens(*key, count)
 
     def _note(self, key: tuple[str, str], count: int) -> None:
         self._known[key] = count

@@ -156,21 +156,21 @@ class ShelfStore:
         with self._db.told(), self._db.lock:
             return self._stored()
 
-    def tokens(self, text: str, tokenizer: str) -> int | None:
-        """The remembered count of a text's tokens."""
+    def tokens(self, text_sha256: str, tokenizer: str) -> int | None:
+        """The remembered count of a text's tokens; the text is named by its `digest`."""
         with self._db.told(), self._db.lock:
             row = self._db.execute(
                 "SELECT tokens FROM token_count WHERE text_sha256 = ? AND tokenizer = ?",
-                (digest(text), tokenizer),
+                (text_sha256, tokenizer),
             ).fetchone()
         return None if row is None else int(row[0])
 
-    def remember_tokens(self, text: str, tokenizer: str, tokens: int) -> None:
+    def remember_tokens(self, text_sha256: str, tokenizer: str, tokens: int) -> None:
         """Keep a count; the oldest make room beyond 10,000."""
         with self._db.transaction():
             self._db.execute(
                 "INSERT OR REPLACE INTO token_count VALUES (?,?,?,?)",
-                (digest(text), tokenizer, tokens, time.time()),
+                (text_sha256, tokenizer, tokens, time.time()),
             )
             self._db.execute(
                 "DELETE FROM token_count WHERE used_at < (SELECT used_at FROM token_count"
