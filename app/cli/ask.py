@@ -282,6 +282,8 @@ TIMINGS = (
     "first_token_s",
     "prefill_tokens_per_s",
     "decode_tokens_per_s",
+    "thought_s",
+    "thought_tokens",
     "accept_length",
 )
 

@@ -116,6 +116,14 @@ def prefill_line(prefill: "Prefill", dot: str = "·") -> str:
     return line
 
 
+def thought_line(timings: "Timings | None", dot: str = "·") -> str:
+    """What stands over a thought that is over: "thought for 41 s · 1,902 tok"."""
+    if timings is None or timings.thought_s is None:
+        return _("thought")
+    line = _("thought for {time}").format(time=seconds(timings.thought_s))
+    return f"{line} {dot} {timings.thought_tokens:,} tok" if timings.thought_tokens else line
+
+
 def reply_line(timings: "Timings", dot: str = "·") -> str:
     """The dim line under a finished reply."""
     found: list[str] = []

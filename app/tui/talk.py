@@ -230,6 +230,7 @@ class Talk:
         if unfinished is not None:
             reply.feed_thinking(unfinished.reasoning)
             reply.feed(unfinished.text)
+            reply.thought = unfinished.timings
         reply.set_activity(_("reading the prompt"))
         self._reply = reply
         transcript = self._screen.transcript
@@ -336,7 +337,7 @@ class Talk:
                 again = _("trying again in {time}").format(time=figures.seconds(retry_in_s))
                 reply.set_activity(f"{shown(reason).rstrip('.')}: {again}")
             case Progress(timings) if reply.thinking and not reply.text:
-                reply.thinking_tokens = timings.completion_tokens
+                reply.thinking_tokens = timings.thought_tokens
             case _:
                 pass
         self._screen.transcript.touch()

@@ -244,7 +244,12 @@ class _Answer:
         parts += self._splitter.end() if last else []
         for thinking, text in parts:
             self._texts += 1
-            yield Reasoning(text) if thinking else Text(text)
+            if thinking:
+                self.meter.saw_thought()
+                yield Reasoning(text)
+            else:
+                self.meter.saw_answer()
+                yield Text(text)
         now = time.monotonic()
         if parts and not last and now - self._reported >= PROGRESS_INTERVAL_S:
             self._reported = now

@@ -60,6 +60,10 @@ class Timings:
     """Of the TTFT: reading the prompt, by the engine's own clock."""
     first_token_s: float | None = None
     """Of the TTFT: from the prompt's end to the first text that arrived here."""
+    thought_s: float | None = None
+    """From the first thinking text to the first of the answer, or to its last where none came."""
+    thought_tokens: int | None = None
+    """Of the completion tokens; None where nothing was thought."""
     accept_length: float | None = None
     drafted_tokens: int | None = None
     accepted_tokens: int | None = None

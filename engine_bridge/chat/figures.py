@@ -40,6 +40,8 @@ def usage_figures(chunk: Chunk) -> dict[str, Any]:
         prompt_tokens=usage.get("prompt_tokens"),
         completion_tokens=usage.get("completion_tokens"),
         cached_tokens=_section(usage, "prompt_tokens_details").get("cached_tokens"),
+        thought_tokens=usage.get("reasoning_tokens")
+        or _section(usage, "completion_tokens_details").get("reasoning_tokens"),
     )
 
 
@@ -112,6 +114,9 @@ class Meter:
         self._tokens_at_first = 0
         self._growths = 0
         self._accepted: Counter[int] = Counter()
+        self._thought: tuple[float, float, int] | None = None
+        """When thinking began and was last seen, and the tokens until then."""
+        self._thinks = True
         self._engine: dict[str, Any] = {}
 
     def read(self, chunk: Chunk) -> bool:
@@ -138,6 +143,19 @@ class Meter:
             self._first = self._last
             self._tokens_at_first = self._tokens()
 
+    def saw_thought(self) -> None:
+        """Thinking text came."""
+        if self._thinks:
+            now = self._clock()
+            self._thought = (self._thought[0] if self._thought else now, now, self._tokens())
+
+    def saw_answer(self) -> None:
+        """Text of the answer came: a thought before it is over."""
+        if self._thought and self._thinks:
+            began, _last, tokens = self._thought
+            self._thought = (began, self._clock(), tokens)
+        self._thinks = False
+
     def _tokens(self) -> int:
         return self._engine.get("completion_tokens") or self._pieces
 
@@ -154,6 +172,13 @@ class Meter:
             by_engine="completion_tokens" in self._engine,
         )
         timings = replace(timings, **self._engine)
+        if self._thought:
+            began, last, tokens = self._thought
+            # SGLang's own count takes in drafts that were thrown away at the end.
+            tokens = min(timings.thought_tokens or tokens, timings.completion_tokens or tokens)
+            timings = replace(timings, thought_s=last - began, thought_tokens=tokens)
+        else:
+            timings = replace(timings, thought_tokens=None)
         if timings.prefill_tokens_per_s is None and timings.prompt_tokens and ttft:
             uncached = timings.prompt_tokens - (timings.cached_tokens or 0)
             timings = replace(timings, prefill_tokens_per_s=uncached / ttft)

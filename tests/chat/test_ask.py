@@ -25,6 +25,8 @@ TIMINGS = {
     "first_token_s": float,
     "prefill_tokens_per_s": float,
     "decode_tokens_per_s": float,
+    "thought_s": type(None),
+    "thought_tokens": type(None),
     "accept_length": (float, type(None)),
 }
 

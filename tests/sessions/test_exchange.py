@@ -56,7 +56,7 @@ def test_our_json_brings_everything_back(tmp_path):
 
 def test_markdown_has_the_active_branch():
     text = export.to_markdown(INFO, conversation(), [("00", "report.pdf")])
-    assert "## Ling\n\n> Let me <i>think</i>.\n" in text
+    assert "## Ling\n\n> *thought*\n>\n> Let me <i>think</i>.\n" in text
     assert "1 messages of other branches" in text
     assert "53.9 tok/s" in text
     assert "It broke." in text

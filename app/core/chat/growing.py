@@ -54,7 +54,12 @@ def grow(answer: Turn, event: Event, before: Timings | None) -> None:
 
 
 def _together(before: Timings | None, now: Timings) -> Timings:
-    """The figures of an answer that was gone on with: its tokens are those of all parts."""
-    if before is None or before.completion_tokens is None or now.completion_tokens is None:
+    """The figures of an answer that was gone on with: its tokens are those of all parts, and what
+    was thought was thought before the first."""
+    if before is None:
+        return now
+    if now.thought_s is None:
+        now = replace(now, thought_s=before.thought_s, thought_tokens=before.thought_tokens)
+    if before.completion_tokens is None or now.completion_tokens is None:
         return now
     return replace(now, completion_tokens=before.completion_tokens + now.completion_tokens)

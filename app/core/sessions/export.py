@@ -39,6 +39,7 @@ def to_markdown(info: SessionInfo, talk: Conversation, documents: Documents) -> 
     for turn in talk.turns:
         lines += [f"## {_speaker(turn)}", ""]
         if turn.reasoning.strip():
+            lines += [f"> *{figures.thought_line(turn.timings)}*", ">"]
             lines += [f"> {line}".rstrip() for line in turn.reasoning.strip().splitlines()]
             lines.append("")
         lines += [turn.text.strip(), ""]
@@ -75,7 +76,7 @@ def _html_of(turn: Turn) -> Iterator[str]:
         yield f"<div class=user>{_e(turn.text)}</div>"
         return
     if turn.reasoning.strip():
-        summary = _e(_("Thinking"))
+        summary = _e(figures.thought_line(turn.timings))
         yield (
             f"<details><summary>{summary}</summary>"
             f"<blockquote>{_rendered(turn.reasoning)}</blockquote></details>"

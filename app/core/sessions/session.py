@@ -117,6 +117,7 @@ class Session:
                     "INSERT INTO piece (message, is_thought, text) VALUES (?, ?, ?)",
                     (message, is_thought, clean(piece)),
                 )
+        self._put_figures(db, message, turn)
         written[turn.id] = (len(text), len(thought))
 
     def _reopen(self, db: Database, message: int, turn: Turn) -> int | None:
@@ -142,23 +143,24 @@ class Session:
             return
         windows.end(db, message)
         db.execute(
-            "UPDATE message SET finish_reason = ?, broken = ?, note = ?, origin = ?, timings = ?"
-            " WHERE id = ?",
-            (
-                turn.finish_reason,
-                clean(turn.broken),
-                turn.note,
-                records.to_json(turn.origin),
-                records.to_json(turn.timings),
-                message,
-            ),
+            "UPDATE message SET finish_reason = ?, broken = ?, note = ? WHERE id = ?",
+            (turn.finish_reason, clean(turn.broken), turn.note, message),
         )
+        self._put_figures(db, message, turn)
         db.execute("UPDATE session SET changed = ? WHERE key = ?", (time.time(), self.key))
         if turn.origin is not None:
             db.execute(
                 "UPDATE session SET answered_by = ? WHERE key = ?", (turn.origin.model, self.key)
             )
         self._settle(db)
+
+    @staticmethod
+    def _put_figures(db: Database, message: int, turn: Turn) -> None:
+        """Who made an answer and how fast, as far as that is known."""
+        db.execute(
+            "UPDATE message SET origin = ?, timings = ? WHERE id = ?",
+            (records.to_json(turn.origin), records.to_json(turn.timings), message),
+        )
 
     def _remove(self, db: Database, turn_id: str) -> None:
         for (message,) in db.execute(

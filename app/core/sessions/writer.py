@@ -24,7 +24,9 @@ class Writer:
         self._on_problem = on_problem
         self._jobs: deque[Job] = deque()
         self._changed = threading.Condition()
-        self._hurry = self._closing = self._failed = False
+        self._hurry = self._closing = False
+        self._try = self._failed = 0
+        """How many times writing was begun, and which of these failed last; 0 after a good one."""
         self.problem: BridgeError | None = None
         """Why the last writing failed; None where it did not."""
         self.written: dict[str, tuple[int, int]] = {}
@@ -44,12 +46,13 @@ class Writer:
     def flush(self) -> None:
         """Return when everything is written. Raises BridgeError when that fails."""
         with self._changed:
-            self._hurry = True
-            self._failed = False
+            self._hurry, before = True, self._try  # one that was begun before may well fail
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._failed or not (self._jobs and self._thread))
+            self._changed.wait_for(
+                lambda: self._failed > before or not (self._jobs and self._thread)
+            )
             self._hurry = False
-            if self._failed and self.problem:
+            if self._failed > before and self.problem:
                 raise self.problem
 
     def close(self) -> None:
@@ -70,6 +73,7 @@ class Writer:
                 if self._closing:
                     return
                 jobs = list(self._jobs)
+                self._try += 1
             began = time.monotonic()
             self._write(jobs)
             rest = RETRY_S if self.problem else FLUSH_S
@@ -91,7 +95,7 @@ class Writer:
         if told:
             self._on_problem(problem)
         with self._changed:
-            self.problem, self._failed = problem, problem is not None
+            self.problem, self._failed = problem, self._try if problem else 0
             if problem is None:
                 for _ in jobs:
                     self._jobs.popleft()

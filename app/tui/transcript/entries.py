@@ -7,7 +7,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from app.core.chat.tree import Turn
-from app.core.figures import reply_line, seconds
+from app.core.figures import reply_line, seconds, thought_line
 from app.core.i18n import _
 from app.tui.plain import plain
 from app.tui.transcript.lines import Line, Run, wrap
@@ -143,6 +143,9 @@ class Reply(Entry):
         self._thought_since: float | None = None
         self._thought_s: float | None = None
         self.thinking_tokens: int | None = None
+        """Of a thought that still grows."""
+        self.thought: Timings | None = None
+        """Figures that tell of a thought that is over; ours until they are there."""
         self.is_open = False
         self.is_done = False
         self.activity = ""
@@ -157,10 +160,11 @@ class Reply(Entry):
         """How many of `blocks`, and of the answer's settled ones among them, stay as they are."""
 
     @classmethod
-    def stored(cls, text: str, thinking: str = "") -> "Reply":
+    def stored(cls, text: str, thinking: str = "", timings: Timings | None = None) -> "Reply":
         """A reply of long ago: its text is laid out when it comes into view."""
         reply = cls()
         reply.is_done = True
+        reply.timings = reply.thought = timings
         reply._stored = (thinking, text)
         reply.blocks = [Block(reply._paint_room, reply, length=len(text) + 60)]
         return reply
@@ -237,6 +241,8 @@ class Reply(Entry):
         self._end_thinking()
         self._answer.finish()
         self.timings, self.reason, self.cure, self.is_bad = timings, reason, cure, is_bad
+        if timings is not None and timings.thought_s is not None:
+            self.thought = timings
         self.activity, self.is_done = "", True
         self._tail.invalidate()
         self._rebuild()
@@ -318,12 +324,11 @@ class Reply(Entry):
         if self._thought_s is None and self._thought_since is not None:
             took = seconds(self._now() - self._thought_since)
             text = _("thinking for {time}").format(time=took)
-        elif self._thought_s is not None:
-            text = _("thought for {time}").format(time=seconds(self._thought_s))
+            if self.thinking_tokens:
+                text += f" {look.glyphs.dot} {self.thinking_tokens:,} tok"
         else:
-            text = _("thought")
-        if self.thinking_tokens:
-            text += f" {look.glyphs.dot} {self.thinking_tokens:,} tok"
+            ours = Timings(thought_s=self._thought_s, thought_tokens=self.thinking_tokens)
+            text = thought_line(self.thought or ours, look.glyphs.dot)
         style = look.palette.muted
         line = Line([Segment(f"  {sign} {text}", style)], gutter=MARGIN, action="fold")
         return [Line([]), line]

@@ -35,9 +35,8 @@ def _entry(turn: Turn, titles: Sequence[str]) -> Entry:
         asked = UserEntry(turn.text, titles)
         asked.node = turn
         return asked
-    reply = Reply.stored(turn.text, turn.reasoning)
+    reply = Reply.stored(turn.text, turn.reasoning, turn.timings)
     reply.node = turn
-    reply.timings = turn.timings
     reply.reason, reply.cure, reply.is_bad = ending(turn)
     return reply
 
