@@ -62,10 +62,56 @@ async def wait_until_ready(engine: Engine) -> EngineStatus:
 
 
 async def open_engine(spec: EngineSpec) -> Engine:
-    """A handle for this spec's backend. Nothing is started yet: call `start(spec)`.
+    """A handle for this spec's backend, and for another one once `start` asks for it. Nothing is
+    started yet: call `start(spec)`.
 
     Raises UnavailableError when no engine host can be had, UsageError for a bad URL.
     """
+    return AnyEngine(await _open(spec), spec.backend == "attach")
+
+
+class AnyEngine:
+    """A handle that becomes one of another kind where the spec to start asks for that."""
+
+    def __init__(self, inner: Engine, attached: bool) -> None:
+        self._inner, self._attached = inner, attached
+
+    @property
+    def status(self) -> EngineStatus:
+        return self._inner.status
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        return self._inner.endpoint
+
+    async def updates(self) -> AsyncIterator[EngineStatus]:
+        inner = None
+        while inner is not self._inner:
+            inner = self._inner
+            async for status in inner.updates():
+                yield status
+
+    async def start(self, spec: EngineSpec) -> None:
+        if (spec.backend == "attach") is not self._attached:
+            old, self._inner = self._inner, await _open(spec)
+            self._attached = not self._attached
+            await old.close()
+        await self._inner.start(spec)
+
+    async def stop(self) -> None:
+        await self._inner.stop()
+
+    async def keep(self, keep: bool) -> None:
+        await self._inner.keep(keep)
+
+    async def verify(self) -> EngineStatus:
+        return await self._inner.verify()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+async def _open(spec: EngineSpec) -> Engine:
     if spec.backend == "attach":
         from engine_bridge.backends.attach import AttachedEngine
 

@@ -112,7 +112,9 @@ def ask(
         if keeping is not None:
             keeping.shelve()
         try:
-            asyncio.run(_answer(question, conversation, spec, as_json, verbose))
+            asyncio.run(
+                _answer(question, conversation, spec, as_json, verbose, told=bool(continued))
+            )
         except BrokenPipeError:
             # The reader had enough, as in `ask … | head -1`: no failure, but click takes it for
             # one.
@@ -197,6 +199,7 @@ async def _answer(
     spec: "EngineSpec",
     as_json: bool,
     verbose: bool,
+    told: bool,
 ) -> None:
     from contextlib import aclosing
 
@@ -212,7 +215,11 @@ async def _answer(
         with StartProgress(quiet=not show) as progress:
             await engine.start(spec)
             progress.follow(engine)
-            await wait_until_ready(engine)
+            status = await wait_until_ready(engine)
+        if told:
+            from app.cli.keeping import say_other_engine
+
+            say_other_engine(conversation, status, spec)
         printer = Printer(quiet=as_json)
         with Notes(quiet=not show, aside=as_json or not sys.stdout.isatty()) as notes:
             try:

@@ -2,12 +2,14 @@
 
 import click
 
+from app.core.chat import origins
 from app.core.chat.conversation import Conversation
 from app.core.i18n import _
 from app.core.plain import plain
 from app.core.sessions.session import Session
 from app.core.sessions.store import SessionStore
 from app.core.shelf.store import ShelfStore
+from engine_bridge.contract import EngineSpec, EngineStatus
 from engine_bridge.errors import UsageError
 
 LAST = "last"
@@ -69,6 +71,18 @@ class Keeping:
         except UsageError:
             return False
         return True
+
+
+def say_other_engine(conversation: Conversation, status: EngineStatus, spec: EngineSpec) -> None:
+    """Say it where another engine or model made the last answer than the one that answers now."""
+    if found := origins.other(conversation, status, spec):
+        origin, _spec = found
+        text = _("{who} answered here before, now {model} does. As before: {options}")
+        _say(
+            text.format(
+                who=origins.name(origin), model=status.model_name, options=origins.options(origin)
+            )
+        )
 
 
 def _say(notice: str) -> None:

@@ -55,7 +55,7 @@ class LingChat(EngineApp):
         Binding(
             "f6",
             "apply_remedy",
-            _("Apply the cure"),
+            _("Do what is offered"),
             show=False,
             priority=True,
             id="app.apply_remedy",

@@ -9,7 +9,7 @@ from textual.app import SystemCommand
 from app.core.i18n import _
 from app.tui.keymap import key as _key
 from app.tui.panel.words import can_switch, is_ours, switch_means
-from app.tui.plain import said
+from app.tui.plain import one_line, said
 from engine_bridge.contract import EngineState
 
 if TYPE_CHECKING:
@@ -88,6 +88,12 @@ def _switches(app: "LingChat") -> Iterator[SystemCommand]:
 
 
 def _engine(app: "LingChat") -> Iterator[SystemCommand]:
+    if app.offered is not None and not app.status.remedy:
+        yield SystemCommand(
+            _("Start this session's engine"),
+            one_line(app.offered.model or app.offered.url or ""),
+            app.action_apply_remedy,
+        )
     if app.status.state.is_usable:
         yield SystemCommand(_("Verify"), _("Proves every optimisation again"), app.verify)
     else:

@@ -32,6 +32,8 @@ class EngineApp(BaseApp):
         self.settings = settings
         self.wanted: dict[str, bool] = {}
         """Switches that wait for the running reply to end or the next start, by optimisation id."""
+        self.offered: EngineSpec | None = None
+        """The engine of the session that was opened, where another one runs."""
         self._known: tuple[Optimisation, ...] = ()
         self._switched: dict[str, bool] = {}
         """Switches that were applied and whose outcome is not told yet."""
@@ -112,10 +114,14 @@ class EngineApp(BaseApp):
             await self.engine.keep(True)
 
     def action_apply_remedy(self) -> None:
-        """Flip the switches that are the cure of a failed engine, and start it."""
+        """Flip the switches that are the cure of a failed engine, and start it; else start the
+        engine of the session that was opened."""
         if remedy := self.status.remedy:
             self.wanted.update(remedy)
             self._apply_wanted()
+        elif self.offered is not None and not self.is_replying:
+            spec, self.offered = self.offered, None
+            self.use_spec(spec)
 
     def action_stop_engine(self) -> None:
         """Stop the engine."""

@@ -81,10 +81,12 @@ def suit_terminal(settings: Settings) -> None:
 
 def handle(spec: EngineSpec) -> Engine:
     """The handle that `open_engine` gives, not connected yet: nothing delays the first frame."""
+    from engine_bridge.engine import AnyEngine
+
     if spec.backend == "attach":
         from engine_bridge.backends.attach import AttachedEngine
 
-        return AttachedEngine(spec)
+        return AnyEngine(AttachedEngine(spec), attached=True)
     from engine_bridge.host.client import HostedEngine
 
-    return HostedEngine(lease=True)
+    return AnyEngine(HostedEngine(lease=True), attached=False)

@@ -1,12 +1,15 @@
 """Keeps the conversation in the store of sessions, and opens others from there."""
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.core.chat.conversation import Conversation
 from app.core.i18n import _
+from app.tui import keymap
 from app.tui.plain import one_line
+from app.tui.transcript.entries import NoteEntry
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
@@ -118,6 +121,25 @@ class Sessions:
         await self._take(session.conversation, info.title)
         if session.notice:
             self._tell(session.notice)
+        self._app.run_worker(self._offer_engine(), group="offer", exclusive=True)
+
+    async def _offer_engine(self) -> None:
+        """Say it where another engine or model made the last answer than the one that runs."""
+        from app.core.chat.origins import name, other
+        from engine_bridge.engine import wait_until_ready
+
+        if self._app.status.state.is_changing:
+            with contextlib.suppress(BridgeError):
+                await wait_until_ready(self._app.engine)
+        found = other(self._app.conversation, self._app.engine.status, self._app.spec)
+        if found is None:
+            return
+        origin, self._app.offered = found
+        text = _("{who} answered here.").format(who=one_line(name(origin)))
+        cure = _("{key} starts it again with its switches.")
+        self._app.chat.transcript.append(
+            NoteEntry(text, cure.format(key=keymap.key("app.apply_remedy")))
+        )
 
     async def _leave(self) -> None:
         await self._app.chat.talk.leave()
@@ -129,7 +151,7 @@ class Sessions:
                 self._tell(str(error))
 
     async def _take(self, conversation: Conversation, title: str = "") -> None:
-        self._app.conversation = conversation
+        self._app.conversation, self._app.offered = conversation, None
         await self._app.chat.show_conversation()
         first = conversation.turns[0].text[:60] if conversation.turns else ""
         self._show_title(title or first)

@@ -58,6 +58,8 @@ class LineChat:
         self.spec = spec
         self.settings = settings
         self.memory = memory
+        self.offered: EngineSpec | None = None
+        """The engine of the session that was opened, where another one runs."""
 
     @property
     def conversation(self) -> "Conversation":

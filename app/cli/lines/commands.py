@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from app.cli.lines.chat import LEAVE, LineChat, say
+from app.core.chat import origins
 from app.core.i18n import _, shown
 from engine_bridge.errors import UsageError
 
@@ -100,6 +101,12 @@ def _engine(chat: LineChat, argument: str) -> None:
 
 
 def _start(chat: LineChat, argument: str) -> None:
+    if argument and chat.offered is None:
+        raise UsageError(
+            _("There is no other engine to start."), _("/open offers that of a session.")
+        )
+    if argument and chat.offered is not None:
+        chat.spec, chat.offered = chat.offered, None
     chat.start()
 
 
@@ -135,6 +142,9 @@ def _open(chat: LineChat, argument: str) -> None:
     for turn in chat.conversation.turns:
         who = _("You") if turn.role == "user" else _("Answer")
         say(f"{who}: {turn.text}")
+    if found := origins.other(chat.conversation, chat.engine.status, chat.spec):
+        who, chat.offered = origins.name(found[0]), found[1]
+        say(_("{who} answered here. /start session starts it again.").format(who=who))
 
 
 def _system(chat: LineChat, argument: str) -> None:
@@ -179,7 +189,7 @@ COMMANDS: dict[str, tuple[str, str, _Action]] = {
     "thinking": (_("on or off"), _("whether the model thinks first"), _thinking),
     "engine": ("", _("the engine's state"), _engine),
     "switch": (_("NAME on or off"), _("switch an optimisation; alone, list them"), _switch),
-    "start": ("", _("start the engine"), _start),
+    "start": (_("[session]"), _("start the engine, or that of the session opened"), _start),
     "stop": ("", _("stop the engine"), _stop),
     "quit": ("", _("leave; Ctrl+D does it too"), _quit),
 }

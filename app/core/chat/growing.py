@@ -37,7 +37,10 @@ def origin_of(status: "EngineStatus", flavour: str, model: str) -> Origin:
     """Where an answer comes from that begins now."""
     backend = status.spec.backend if status.spec else ""
     verdicts = {each.id: each.verdict.value for each in status.optimisations}
-    return Origin(flavour if backend in ("", "attach") else backend, model, verdicts)
+    if backend in ("", "attach"):
+        return Origin(flavour, model, verdicts, url=status.base_url)
+    asked = status.spec.model if status.spec else ""
+    return Origin(backend, model, verdicts, asked=asked)
 
 
 def grow(answer: Turn, event: Event, before: Timings | None) -> None:

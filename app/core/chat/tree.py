@@ -22,6 +22,10 @@ class Origin:
     model: str = ""
     optimisations: dict[str, str] = field(default_factory=dict)
     """The verdict by optimisation id when the answer began."""
+    asked: str = ""
+    """What to ask for to have this model again: its name or path; empty where `model` does."""
+    url: str = ""
+    """Of an attached server; no password is in it."""
 
 
 @dataclass(slots=True)

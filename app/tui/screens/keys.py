@@ -111,7 +111,7 @@ WHAT = {
     "app.help": _("this page"),
     "app.engine": _("engine: switches, phases, proofs, log"),
     "app.start_engine": _("start the engine"),
-    "app.apply_remedy": _("do what helps a failed engine, where a switch does"),
+    "app.apply_remedy": _("do what helps a failed engine; start a session's own engine"),
     "app.settings": _("settings"),
     "app.commands": _("all commands: themes, keep the engine, verify …"),
     "app.quit": _("quit"),
