@@ -79,10 +79,10 @@ def forget(name: str) -> None:
 
 
 def where() -> str:
-    """Where secrets are kept, for people: "the keyring (…)" or the file's path and why."""
+    """Where secrets are kept, for people: "the keyring (…)" or "the file … (why)"."""
     if _keyring_works():
         return f"the keyring ({_probe()[1]})"
-    return f"{file()} ({_probe()[1]})"
+    return f"the file {file()} ({_probe()[1]})"
 
 
 class _KeyringError(Exception):

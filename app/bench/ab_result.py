@@ -14,7 +14,7 @@ from app.bench.measure import Sample
 from app.bench.progress import Step, Watch
 from app.bench.setup import setup_of
 from app.bench.tasks import Question
-from app.core.i18n import _
+from app.core.i18n import _, shown
 from engine_bridge.backends import backend_named
 from engine_bridge.contract import EngineSpec, EngineStatus
 
@@ -41,7 +41,8 @@ async def run(
 
     def told(status: EngineStatus) -> None:
         if watch is not None and status.phase:
-            watch(Step(f"starting: {status.phase}", 0, 0))
+            phase = _("starting: {phase}").format(phase=shown(status.phase))
+            watch(Step(phase, 0, 0))
 
     pair = await pair_for(spec, toggle, against=against, find=find, told=told)
     try:

@@ -10,6 +10,7 @@ from typing import Any
 from app.bench.history import Point
 from app.bench.setup import words
 from app.bench.text import ab_text, gsm8k_text, lossless_text, roofline_text, synthetic_text
+from app.core.i18n import _, shown
 
 COLUMNS = (
     "run",
@@ -90,15 +91,16 @@ def as_csv(points: Sequence[Point]) -> str:
 
 def as_markdown(points: Sequence[Point]) -> str:
     """A report that stands by itself: a table of all runs, then each run as it was shown."""
-    head = ("run", "date", "kind", "value", "model", "switches on", "machine", "")
-    lines = ["# Benchmarks", "", _line(head), _line(["---"] * len(head))]
+    names = (_("run"), _("date"), _("kind"), _("value"), _("model"))
+    head = (*names, _("switches on"), _("machine"), "")
+    lines = [f"# {_('Benchmarks')}", "", _line(head), _line(["---"] * len(head))]
     for point in points:
         flat = row(point)
         value = f"{point.value:.2f}" if point.value is not None else "–"
         cells = (flat["run"], flat["started_at"], flat["kind"], value, flat["model"])
-        tail = (flat["switches_on"] or "–", flat["machine"], point.regression)
+        tail = (flat["switches_on"] or "–", flat["machine"], shown(point.regression))
         lines.append(_line([str(each) for each in (*cells, *tail)]))
-    lines += ["", "Value: decode tokens a second; of a comparison, on over off.", ""]
+    lines += ["", _("Value: decode tokens a second; of a comparison, on over off."), ""]
     for point in points:
         lines += _section(point)
     return "\n".join(lines).rstrip() + "\n"
@@ -112,9 +114,11 @@ def _section(point: Point) -> list[str]:
     text = TEXTS[run.kind](run.result) if run.kind in TEXTS and run.result else words(setup)
     lines = [f"## {run.id}: {run.kind}, {stamp(run.started_at)}", ""]
     if point.regression:
-        lines += [f"**Slower: {point.regression}**", ""]
+        slower = _("Slower: {why}").format(why=shown(point.regression))
+        lines += [f"**{slower}**", ""]
     lines += ["```text", text, "```", ""]
-    lines += [f"Config {run.config_hash}; {versions}; {hardware}.", ""]
+    config = _("Config {hash}; {versions}; {hardware}.")
+    lines += [config.format(hash=run.config_hash, versions=versions, hardware=hardware), ""]
     return lines
 
 

@@ -19,7 +19,7 @@ from app.bench.progress import Step, Steps, Watch
 from app.bench.setup import setup_of
 from app.bench.stats import wilson
 from app.bench.tasks import Question
-from app.core.i18n import _
+from app.core.i18n import _, shown
 from engine_bridge.backends import backend_named
 from engine_bridge.chat.events import ChatRequest, Message
 from engine_bridge.contract import EngineSpec, EngineStatus
@@ -98,7 +98,7 @@ async def run(
 
     def told(status: EngineStatus) -> None:
         if watch is not None and status.phase:
-            watch(Step(f"starting: {status.phase}", 0, 0))
+            watch(Step(_("starting: {phase}").format(phase=shown(status.phase)), 0, 0))
 
     asked = probes(probe_count)
     pair = await pair_for(spec, toggle, against=against, find=find, told=told)

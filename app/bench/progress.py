@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.core.i18n import _
 from engine_bridge.chat.events import Event, Prefill, Progress
 
 
@@ -46,10 +47,11 @@ class Steps:
         def heard(event: Event) -> None:
             match event:
                 case Prefill() if event.share is not None:
-                    self.tell(title, f"prefill {event.share:.0%}")
+                    self.tell(title, _("prefill {share:.0%}").format(share=event.share))
                 case Progress(timings) if timings.decode_tokens_per_s is not None:
                     made = timings.completion_tokens or 0
-                    self.tell(title, f"{timings.decode_tokens_per_s:.1f} tok/s, {made:,} tokens")
+                    figure = _("{rate:.1f} tok/s, {made:,} tokens")
+                    self.tell(title, figure.format(rate=timings.decode_tokens_per_s, made=made))
 
         return heard
 

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from app.core.i18n import _
 from engine_bridge import machine
 from engine_bridge.contract import EngineStatus
 
@@ -144,9 +145,9 @@ def words(setup: dict[str, Any]) -> str:
     on = [name for name, is_on in (setup.get("switches") or {}).items() if is_on]
     hardware = setup.get("machine") or {}
     parts = [
-        str(setup.get("model") or "a model"),
+        str(setup.get("model") or _("a model")),
         str(setup.get("engine_version") or setup.get("engine") or ""),
-        "with " + ", ".join(on) if on else "no switch on",
+        _("with {switches}").format(switches=", ".join(on)) if on else _("no switch on"),
         str(hardware.get("gpu") or f"{hardware.get('cpu')} × {hardware.get('cores')}"),
     ]
     return " · ".join(part for part in parts if part)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.bench import grading
+from app.core.i18n import _
 from engine_bridge.errors import UsageError
 
 # Prose stands in one line, as documents do: a model does not repeat a text's hard line breaks,
@@ -180,11 +181,13 @@ def questions(task: str) -> tuple[Question, ...]:
     except (OSError, UnicodeDecodeError) as error:
         names = ", ".join(TASKS)
         raise UsageError(
-            f"{task!r} is no task, and no file of prompts that can be read.",
-            f"Name one of {names}, or a text file with one prompt a line.",
+            _("{task!r} is no task, and no file of prompts that can be read.").format(task=task),
+            _("Name one of {names}, or a text file with one prompt a line.").format(names=names),
         ) from error
     if not lines:
-        raise UsageError(f"{path.name} holds no prompt.", "Write one prompt a line.")
+        raise UsageError(
+            _("{file} holds no prompt.").format(file=path.name), _("Write one prompt a line.")
+        )
     return tuple(_question(line) for line in lines)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from app.bench.setup import words
 from app.core.figures import cells, pad
-from app.core.i18n import _
+from app.core.i18n import _, shown
 
 Row = Sequence[str]
 
@@ -31,7 +31,9 @@ def synthetic_text(result: dict[str, Any]) -> str:
     head = _("Synthetic load, {input:,} tokens in, {output:,} out, batch 1, {runs} runs").format(
         input=result["input_tokens"], output=result["output_tokens"], runs=result["runs"]
     )
-    return "\n".join([head, words(result["setup"]), "", *_figures(result), "", result["note"]])
+    return "\n".join(
+        [head, words(result["setup"]), "", *_figures(result), "", shown(result["note"])]
+    )
 
 
 def gsm8k_text(result: dict[str, Any]) -> str:
@@ -55,10 +57,15 @@ def gsm8k_text(result: dict[str, Any]) -> str:
 
 
 def accuracy_line(name: str, told: dict[str, Any]) -> Row:
+    readings = {
+        "flexible": _("last number"),
+        "strict": _("after ####"),
+        "by value": _("last number by value"),
+    }
     low, high = told["interval"]
     share = f"{100 * told['share']:.1f}%" if told["share"] is not None else "–"
     return (
-        _("accuracy, {reading}").format(reading=name),
+        _("accuracy, {reading}").format(reading=readings.get(name, name)),
         f"{told['right']}/{told['n']}",
         share,
         _("95% interval {low:.1f}% to {high:.1f}%").format(low=100 * low, high=100 * high),
@@ -103,7 +110,7 @@ def ab_text(result: dict[str, Any]) -> str:
     lines.append(
         same
         + (
-            f" {result['toggle']} {details['may_change_answers']}."
+            f" {result['toggle']} {shown(details['may_change_answers'])}{_('.')}"
             if details["may_change_answers"]
             else ""
         )
@@ -127,7 +134,7 @@ def ladder_text(rows: Sequence[dict[str, Any]]) -> str:
         accuracy = row["accuracy"]
         table.append(
             (
-                row["name"],
+                shown(row["name"]),
                 number(row["decode_tokens_per_s"]),
                 number(row["ratio"]),
                 number(row["tpot_s"] and 1000 * row["tpot_s"]),
@@ -187,7 +194,8 @@ def _span(interval: Sequence[float]) -> str:
 def lossless_text(result: dict[str, Any]) -> str:
     """What an optimisation changed here."""
     same, told = result["same_bytes"], result["next_token"]
-    lines = [f"{result['toggle']} {result['may_change_answers']}.", words(result["setup"]), ""]
+    changes = f"{result['toggle']} {shown(result['may_change_answers'])}{_('.')}"
+    lines = [changes, words(result["setup"]), ""]
     rows: list[Row] = [(_("greedy answers with the same bytes"), f"{same['same']}/{same['n']}")]
     if told:
         rows.append((_("same next token along the same text"), f"{told['same']}/{told['n']}"))
@@ -215,7 +223,7 @@ def roofline_text(result: dict[str, Any]) -> str:
         lines.append(words(result["setup"]))
     rows: list[Row] = [("", "MB", _("floor ms"))]
     for name, part in (*floor["parts"].items(), (_("together"), floor)):
-        rows.append((name, f"{part['bytes'] / 1e6:,.1f}", f"{part['ms']:.3f}"))
+        rows.append((shown(name), f"{part['bytes'] / 1e6:,.1f}", f"{part['ms']:.3f}"))
     lines += ["", *aligned(rows), ""]
     if standing:
         lines.append(
@@ -234,7 +242,7 @@ def roofline_text(result: dict[str, Any]) -> str:
             )
     for each in result["expected"]:
         ratio = "–" if each["ratio"] is None else f"{each['ratio']:.2f}×"
-        lines.append(f"  {each['id']}: {ratio}, {each['why']}")
+        lines.append(f"  {each['id']}: {ratio}, {shown(each['why'])}")
     return "\n".join(lines)
 
 
@@ -243,6 +251,6 @@ def article_text(rows: Sequence[dict[str, Any]]) -> str:
     table: list[Row] = [("", _("predicted"), _("published"), _("off by"))]
     for row in rows:
         off = f"{100 * row['off_by']:+.1f}%"
-        table.append((row["name"], number(row["predicted"]), number(row["published"]), off))
-    notes = [f"- {row['name']}: {row['why']}" for row in rows]
+        table.append((shown(row["name"]), number(row["predicted"]), number(row["published"]), off))
+    notes = [f"- {shown(row['name'])}: {shown(row['why'])}" for row in rows]
     return "\n".join([*aligned(table), "", *notes])

@@ -2,6 +2,8 @@
 
 import click
 
+from app.core.i18n import _
+
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Shorter, and without Textual's own Markdown.")
@@ -30,5 +32,6 @@ def ui(quick: bool, as_json: bool) -> None:
             text = ", ".join(f"{key} {figure:,.1f}" for key, figure in value.items())
         else:
             text = f"{value:,.3f}" if value < 10 else f"{value:,.0f}"
-        target = f"   at most {TARGETS[name]:g}" if name in TARGETS else ""
+        most = _("at most {most:g}").format(most=TARGETS.get(name, 0))
+        target = f"   {most}" if name in TARGETS else ""
         click.echo(f"{name:34} {text:>14}{target}")

@@ -11,13 +11,29 @@ def doctor(as_json: bool) -> None:
     from dataclasses import asdict
 
     from app.core.checkup.report import Health, examine
+    from app.core.figures import pad
+    from app.core.i18n import _
 
+    marks = {Health.GOOD: _("ok"), Health.WARNING: _("warn"), Health.BAD: _("BAD")}
+    names = {
+        "hardware": _("hardware"),
+        "memory": _("memory"),
+        "disk": _("disk"),
+        "engine": _("engine"),
+        "model": _("model"),
+        "settings": _("settings"),
+        "language": _("language"),
+        "keyring": _("keyring"),
+        "sessions": _("sessions"),
+        "terminal": _("terminal"),
+        "clipboard": _("clipboard"),
+    }
     findings = []
     for each in examine():
         findings.append(each)
         if not as_json:
-            mark = {Health.GOOD: "ok  ", Health.WARNING: "warn", Health.BAD: "BAD "}[each.health]
-            click.echo(f"{mark}  {each.area:<10}{each.text}")
+            area = names.get(each.area, each.area)
+            click.echo(f"{pad(marks[each.health], 4)}  {pad(area, 10)}{each.text}")
             if each.cure:
                 click.echo(f"      {'':<10}→ {each.cure}")
     healthy = all(each.health is not Health.BAD for each in findings)

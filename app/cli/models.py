@@ -9,7 +9,7 @@ import click
 
 from app.cli.line import Line
 from app.core import figures
-from app.core.i18n import _
+from app.core.i18n import _, shown
 
 if TYPE_CHECKING:
     from engine_bridge.backends.base import Phase
@@ -53,23 +53,30 @@ def list_(as_json: bool) -> None:
 def _table(rows: list[dict[str, object]]) -> None:
     from engine_bridge.models.progress import size_text
 
-    wide = max(len(str(row["name"])) for row in rows)
-    head = ("DOWNLOAD", "MEMORY", "CONTEXT")
-    click.echo(f"{'NAME':<{wide}}  {head[0]:>8}  {head[1]:>7}  {head[2]:>8}  LICENCE     STATE")
+    table = [(_("NAME"), _("DOWNLOAD"), _("MEMORY"), _("CONTEXT"), _("LICENCE"), _("STATE"))]
     for row in rows:
         size, memory = (size_text(float(str(row[key]))) for key in ("size_bytes", "memory_bytes"))
         marks = [
-            "installed" if row["installed"] else "",
-            "default" if row["default"] else "",
-            "recommended" if row["recommended"] else "",
+            _("installed") if row["installed"] else "",
+            _("default") if row["default"] else "",
+            _("recommended") if row["recommended"] else "",
         ]
         state = ", ".join(mark for mark in marks if mark) or "-"
-        click.echo(
-            f"{row['name']:<{wide}}  {size:>8}  {memory:>7}  {row['context_tokens']:>8,}  "
-            f"{row['licence']:<10}  {state}"
-        )
+        context, licence = f"{row['context_tokens']:,}", str(row["licence"])
+        table.append((str(row["name"]), size, memory, context, licence, state))
+    widths = [max(figures.cells(line[at]) for line in table) for at in range(5)]
+    about = [""]
+    for row in rows:
         short = "" if row["fits_in_memory"] else _(" Needs more memory than is free.")
-        click.echo(f"  {row['description']}{short}")
+        about.append(f"  {shown(str(row['description']))}{short}")
+    for line, below in zip(table, about, strict=True):
+        cells = [
+            figures.pad(cell, wide, to_right=at in (1, 2, 3))
+            for at, (cell, wide) in enumerate(zip(line, widths, strict=False))
+        ]
+        click.echo("  ".join([*cells, line[-1]]))
+        if below:
+            click.echo(below)
 
 
 @models.command()
@@ -87,7 +94,7 @@ def pull(name: str | None) -> None:
     entry = find(name) if name else choose.default_model(free)
     fit = choose.fits(entry, free)
     if not fit.fits:
-        click.echo(f"Note: {fit.sentence}", err=True)
+        click.echo(_("Note: {what}").format(what=shown(fit.sentence)), err=True)
     line = PhaseLine()
     try:
         if hashes.is_verified(target(entry), entry, line.show):
@@ -126,11 +133,11 @@ def check(name: str | None) -> None:
             failed = failed or error
             line.end()
             if len(names) > 1:
-                click.echo(f"{each}  damaged")
+                click.echo(f"{each}  {_('damaged')}")
             continue
         finally:
             line.end()
-        verdict = "ok" if model.entry else _("whole (not a model of the registry)")
+        verdict = _("ok") if model.entry else _("whole (not a model of the registry)")
         click.echo(f"{each}  {verdict}  sha256 {model.sha256}")
     if failed:
         raise failed
@@ -160,7 +167,7 @@ def remove(name: str, yes: bool) -> None:
             click.echo(_("Nothing was deleted."))
             return
     for file in store.remove(name):
-        click.echo(f"deleted {file}")
+        click.echo(_("deleted {file}").format(file=file))
 
 
 class PhaseLine:
@@ -195,4 +202,4 @@ def phase_text(phase: "Phase") -> str:
         parts.append(f"{phase.fraction:4.0%}")
     if phase.eta_s is not None:
         parts.append(_("{time} left").format(time=figures.clock(phase.eta_s)))
-    return "  ".join([*parts, phase.title])
+    return "  ".join([*parts, shown(phase.title)])

@@ -45,7 +45,7 @@ class Notes:
             case Prefill() if event.total:
                 self._prefill(event)
             case Reasoning() if self._redraw:
-                self._line.draw("thinking")
+                self._line.draw(_("thinking"))
             case Text() if not self._aside:
                 self._line.clear()
                 self._redraw = False

@@ -16,17 +16,18 @@ SMALL = 0.05
 def seconds(value: float) -> str:
     """Seconds in the coarsest words that still say something: 0.31 s, 41 s, 2 min 5 s."""
     if value < 1:
-        return f"{value:.2f} s"
+        return _("{n:.2f} s").format(n=value)
     if value < 9.95:
-        return f"{value:.1f} s"
+        return _("{n:.1f} s").format(n=value)
     whole = round(value)
     if whole < 60:
-        return f"{whole} s"
+        return _("{n} s").format(n=whole)
     minutes, rest = divmod(whole, 60)
     if minutes < 60:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+        told = _("{minutes} min {rest} s") if rest else _("{minutes} min")
+        return told.format(minutes=minutes, rest=rest)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min"
+    return _("{hours} h {minutes} min").format(hours=hours, minutes=minutes)
 
 
 def cells(text: str) -> int:
@@ -63,7 +64,7 @@ def effect(value: "Effect | None") -> str:
     """What an optimisation brought: "+72% prefill, +17% decode"; empty if nothing was measured."""
     if value is None:
         return ""
-    ratios = (("prefill", value.prefill_ratio), ("decode", value.decode_ratio))
+    ratios = ((_("prefill"), value.prefill_ratio), (_("decode"), value.decode_ratio))
     return ", ".join(f"{gain(ratio)} {name}" for name, ratio in ratios if ratio is not None)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.app import SystemCommand
 
 from app.core.i18n import _
+from app.tui import themes
 from app.tui.keymap import key as _key
 from app.tui.panel.words import can_switch, is_ours, switch_means
 from app.tui.plain import one_line, said
@@ -59,8 +60,9 @@ def system_commands(app: "LingChat", chat: "ChatScreen") -> Iterator[SystemComma
     yield from _engine(app)
     for name in app.themes.names:
         now = _("Colours, in use now") if name == app.theme else _("Colours")
+        about = ": ".join(filter(None, (now, themes.title(name))))
         title = _("Theme: {name}").format(name=name)
-        yield SystemCommand(title, now, partial(app.use_theme, name))
+        yield SystemCommand(title, about, partial(app.use_theme, name))
     yield SystemCommand(_("Benchmarks"), _("F7: measure, compare, history"), app.action_bench)
     yield SystemCommand(_("Settings"), "F8", app.action_settings)
     yield SystemCommand(_("Show or hide the panel"), "F3", chat.action_panel)

@@ -95,6 +95,17 @@ def ours() -> list[Theme]:
     return [parse(file.read_text(encoding="utf-8"), file.name) for file in our_files()]
 
 
+def title(name: str) -> str:
+    """What a theme looks like, in a few words; empty for one that is not ours."""
+    looks = {
+        "ling-dark": _("jade on ink"),
+        "ling-light": _("ink on paper"),
+        "ling-contrast": _("high contrast"),
+        "ling-mono": _("no colours"),
+    }
+    return looks.get(name, "")
+
+
 def our_files() -> list[Path]:
     """The theme files that come with the app."""
     return sorted(OURS.glob("*.toml"))

@@ -11,6 +11,7 @@ import ast
 import io
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,6 +96,7 @@ CLICKS = (
 )
 """What click says itself, by gettext too."""
 FINISHED = (
+    "app/bench",
     "app/core/documents",
     "app/core/database.py",
     "app/core/salvage.py",
@@ -103,14 +105,17 @@ FINISHED = (
 )
 """What of the app says finished sentences, as engine_bridge does: some of it in other processes."""
 SHOWN_ENUMS = ("EngineState", "Verdict")
-HEADLESS = ("sglang_plugin", "serve.py")
+HEADLESS = ("sglang_plugin", "serve.py", "tasks.py")
+"""What says nothing to a user: what runs inside an engine, and what an engine is asked."""
+REGISTRY = "assets/models.toml"
 NOT_SHOWN = re.compile(
     r"\\[wds(\[]|\.\*|SELECT|https?://|^--|^Bearer|^[\w/+-]+/[\w.+-]+(, |$)|[|]|<|^\{[^}]*\}$"
     r"|^(\(|No space left|Ignore import|Could not load any|KV cache pool|Not enough memory)"
     r"|^(Capture cuda|error: |context_length|river stone| one two|unknown model arch|OutOf)"
     r"|^(draft.lm_head|database disk|descendant|next message|engine restart|speculative slots)"
     r"|^\W*$|WHERE |addmm_cuda|The part of ling-chat|^\{SPECULATION|^open, |^mapped, "
-    r"|^no (form|status|head|draft)$"
+    r"|^no (form|status|head|draft)$|ORDER BY |^id, kind, |^Tell a long story|^Count to ten"
+    r"|^Question: |^Repeat these |INSERT |^xllamacpp \{|^strict: the number"
 )
 
 
@@ -119,6 +124,8 @@ def bridges() -> Iterator[tuple[Message, str]]:
     paths = [*(ROOT / "engine_bridge").rglob("*.py")]
     for each in FINISHED:
         paths += [ROOT / each] if each.endswith(".py") else (ROOT / each).rglob("*.py")
+    for model in tomllib.loads((ROOT / REGISTRY).read_text("utf-8"))["models"]:
+        yield (BRIDGE, model["description"]), REGISTRY
     for path in sorted(paths):
         if any(each in path.parts for each in HEADLESS):
             continue

@@ -1,6 +1,7 @@
 """Which language is chosen, and that it is spoken everywhere."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,6 +76,19 @@ def test_help_errors_and_doctor_speak_chinese(home: Path) -> None:
     assert "没有文件 missing.txt。" in missing.stderr
     assert "没有选项" in ling_chat("ask", "--none").stderr
     assert "密钥保存在" in ling_chat("doctor").stdout
+
+
+def test_tables_and_reports_speak_chinese(home: Path) -> None:
+    listed = ling_chat("models", "list").stdout
+    assert listed.startswith("名称")
+    assert "用于测试。" in listed
+    article = ling_chat("bench", "roofline", "--article").stdout
+    report = ling_chat("bench", "report").stdout
+    doctor = ling_chat("doctor").stdout
+    for text in (listed, article, report, doctor):
+        named = r"[\w/.-]*(/|\d)[\w/.-]*|`.*`|TERM=\w+|ling-chat \w+ \w+|NAME|OSC|GGUF"
+        words = re.findall(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}", re.sub(named, "", text))
+        assert words == [], "three English words in a row"
 
 
 def test_json_stays_english(home: Path) -> None:

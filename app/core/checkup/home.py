@@ -10,7 +10,7 @@ from pathlib import Path
 
 from app.core import terminal
 from app.core.checkup.findings import Finding, Health
-from app.core.i18n import LANGUAGES, _, language, ngettext
+from app.core.i18n import LANGUAGES, _, language, ngettext, shown
 from engine_bridge import paths
 
 LOW_DISK_BYTES = 2_000_000_000
@@ -69,7 +69,7 @@ def secrets() -> Iterator[Finding]:
     from engine_bridge import secrets as kept
 
     yield Finding(
-        "keyring", Health.GOOD, _("secrets are kept in {where}").format(where=kept.where())
+        "keyring", Health.GOOD, _("secrets are kept in {where}").format(where=shown(kept.where()))
     )
     file = kept.file()
     if file.exists() and file.stat().st_mode & OTHERS:
