@@ -81,10 +81,12 @@ def ask(
 
     from app.cli.documents import Attaching
     from app.core.chat.conversation import Conversation
+    from app.core.chat.sampling import of_settings
+    from app.core.settings import file as settings
 
     _refuse_nonsense(temperature, stop, files)
     spec = spec_of(engine, model, url, context)
-    conversation = Conversation()
+    conversation = Conversation(parameters=of_settings(settings.load().chat))
     with ExitStack() as stack:
         keeping = None
         if continued or save:

@@ -12,7 +12,8 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from app.core import clipboard
-from app.core.chat.conversation import Conversation
+from app.core.chat import sampling
+from app.core.chat.conversation import Conversation, Parameters
 from app.core.documents import Document
 from app.core.i18n import _
 from app.core.settings.file import Settings
@@ -87,7 +88,8 @@ class LingChat(EngineApp):
     ) -> None:
         """`start` False leaves the engine as it is until the user asks for it."""
         super().__init__(engine, spec, settings or Settings())
-        self.conversation = conversation or Conversation()
+        self._given = sampling.of_settings(self.settings.chat)
+        self.conversation = conversation or Conversation(parameters=self._given)
         for document in documents:
             self.conversation.attach(document)
         self.glyphs = glyphs or for_terminal()
@@ -149,6 +151,13 @@ class LingChat(EngineApp):
         self.settings.appearance.theme = name
         self._save()
 
+    def parameters_after(self, old: Parameters) -> Parameters:
+        """What a new conversation begins with: the settings, where the one before had nothing
+        else, else what that one had."""
+        if old == self._given:
+            old = self._given = sampling.of_settings(self.settings.chat)
+        return old
+
     def setting_changed(self, key: str) -> None:
         """Let a setting that was saved just now apply, where it can."""
         match key:
@@ -156,6 +165,9 @@ class LingChat(EngineApp):
                 self.themes.use(self.settings.appearance.theme)
             case "engine.keep":
                 self.run_worker(self._try(self.engine.keep(self.settings.engine.keep)))
+            case _ if key.startswith("chat.") and not self.conversation.turns:
+                talk = self.conversation
+                talk.parameters = self.parameters_after(talk.parameters)
 
     # Actions of every screen
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.core.chat.conversation import Conversation
@@ -103,7 +102,7 @@ class Sessions:
             documents=list(old.documents),
             system=old.system,
             model=old.model,
-            parameters=replace(old.parameters),
+            parameters=self._app.parameters_after(old.parameters),
             preset=old.preset,
         )
         await self._take(fresh)

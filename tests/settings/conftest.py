@@ -1,6 +1,7 @@
-"""Makes this folder's own helpers importable."""
+"""Makes this folder's own helpers, and the wire of the chat's tests, importable."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+for folder in ("settings", "chat"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / folder))

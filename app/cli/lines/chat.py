@@ -27,6 +27,7 @@ HISTORY_LINES = 500
 def run_lines(spec: "EngineSpec", settings: "Settings", files: Sequence[str]) -> None:
     """Chat line by line until the user leaves. Raises UnavailableError if no engine host is had."""
     from app.cli.line import Line
+    from app.core.chat.sampling import of_settings
     from engine_bridge.engine import open_engine
 
     Line.may_redraw = False
@@ -36,7 +37,7 @@ def run_lines(spec: "EngineSpec", settings: "Settings", files: Sequence[str]) ->
     with Background() as work:
         engine = work.wait(open_engine(spec))
         try:
-            with Memory() as memory:
+            with Memory(of_settings(settings.chat)) as memory:
                 LineChat(work, engine, spec, settings, memory).run(files)
         finally:
             work.wait(engine.close())

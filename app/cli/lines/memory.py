@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from app.core.chat.conversation import Conversation
+from app.core.chat.conversation import Conversation, Parameters
 from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ class Memory:
     """`with Memory() as memory`. A file that cannot be opened costs no conversation: `notice`
     says why nothing is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: Parameters = Parameters()) -> None:  # noqa: B008 - frozen
         from app.core.sessions.store import SessionStore
 
-        self.conversation = Conversation()
+        self.conversation = Conversation(parameters=parameters)
         self.notice = ""
         self._store: SessionStore | None = None
         self._session: Session | None = None

@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine_bridge.chat.events import Parameters
+
+if TYPE_CHECKING:
+    from app.core.settings.schema import ChatSettings
 
 P = TypeVar("P", bound=Parameters)
 
@@ -31,6 +34,12 @@ def filled(wanted: P, best: Parameters) -> P:
             if getattr(wanted, field.name) in (None, ())
         },
     )
+
+
+def of_settings(chat: "ChatSettings") -> Parameters:
+    """What a new conversation begins with; None where the settings leave it to the model."""
+    given = {name: getattr(chat, name) for name in (*NAMES, "max_tokens")}
+    return Parameters(**given, thinking={"on": True, "off": False}.get(chat.thinking))
 
 
 @functools.lru_cache(maxsize=8)

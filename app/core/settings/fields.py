@@ -47,6 +47,8 @@ class Item:
         """The value in words."""
         if isinstance(value, bool):
             return _("on") if value else _("off")
+        if value is None and self.control is Control.NUMBER:
+            return _("left to the model")
         if value is None or value == "":
             return _("not set")
         return LANGUAGES.get(value, value) if self.key.endswith(".language") else str(value)

@@ -148,6 +148,69 @@ class ChatSettings(Section):
         Applies.NOW,
     )
 
+    thinking: Literal["auto", "on", "off"] = setting(
+        "auto",
+        "Thinking",
+        "Whether the model thinks before it answers, where it can. With auto it does as it likes.",
+        Applies.CHAT,
+    )
+    temperature: float | None = setting(
+        None,
+        "Temperature",
+        "How freely words are chosen; 0 always takes the likeliest.",
+        Applies.CHAT,
+        ge=0,
+        le=2,
+    )
+    top_p: float | None = setting(
+        None,
+        "Top-p",
+        "Only the likeliest words that together reach this share are drawn from.",
+        Applies.CHAT,
+        ge=0,
+        le=1,
+    )
+    top_k: int | None = setting(
+        None,
+        "Top-k",
+        "Only so many of the likeliest words are drawn from; 0 takes all.",
+        Applies.CHAT,
+        ge=0,
+        le=1_000_000,
+    )
+    min_p: float | None = setting(
+        None,
+        "Min-p",
+        "Words below this share of the likeliest one's probability are left out.",
+        Applies.CHAT,
+        ge=0,
+        le=1,
+    )
+    presence_penalty: float | None = setting(
+        None,
+        "Presence penalty",
+        "Makes words rarer that were said already, however often.",
+        Applies.CHAT,
+        ge=-2,
+        le=2,
+    )
+    frequency_penalty: float | None = setting(
+        None,
+        "Frequency penalty",
+        "Makes words rarer, the more often they were said.",
+        Applies.CHAT,
+        ge=-2,
+        le=2,
+    )
+    max_tokens: int | None = setting(
+        None,
+        "Longest answer",
+        "In tokens. Not set, only the context ends it.",
+        Applies.CHAT,
+        ge=1,
+        le=10_000_000,
+    )
+
 
 class Settings(Section):
     """The whole file; everything has a default."""
