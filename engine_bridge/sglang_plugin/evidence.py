@@ -75,6 +75,7 @@ class Evidence:
             "head": head_facts(target, draft),
             "clamp": clamp_facts(target),
             "speculation": speculation(scheduler),
+            "split_verify": split_verify(),
             "cuda_graphs": cuda_graphs(scheduler),
             "refused": [],
         }
@@ -103,6 +104,10 @@ class Evidence:
             wrong.append(Refused("NEXTN", "the draft does not share the target's head"))
         if self.request.clamp:
             wrong += self._unclamped(found)
+        # As with the clamp: without graphs, nothing has run yet.
+        served = (found["split_verify"] or {}).get("calls", {}).get("target")
+        if self.request.split_verify and found["cuda_graphs"] is not None and not served:
+            wrong.append(Refused("split verification", "drafts were checked by another kernel"))
         return wrong
 
     def _unclamped(self, found: dict[str, Any]) -> list[Refused]:
@@ -224,6 +229,12 @@ def speculation(scheduler: Any) -> dict[str, Any] | None:
         "topk": getattr(worker, "topk", None),
         "draft_tokens": getattr(worker, "speculative_num_draft_tokens", None),
     }
+
+
+def split_verify() -> dict[str, Any] | None:
+    """What the split kernel served so far; None where it is not installed or served nothing."""
+    verify = sys.modules.get("engine_bridge.sglang_plugin.verify")
+    return verify.facts() if verify is not None else None
 
 
 def cuda_graphs(scheduler: Any) -> dict[str, Any] | None:

@@ -15,6 +15,8 @@ OLDEST, NEWEST = (0, 5, 19), (0, 5, 23)
 LOAD = "sglang.srt.model_loader.loader._initialize_model"
 SHARE = "sglang.srt.speculative.eagle_worker_v2.EagleDraftWorker.init_lm_head"
 ACTIVATION = "sglang.srt.layers.moe.moe_runner.humming.HummingRunnerCore.apply_activation"
+TRITON = "sglang.srt.layers.attention.triton_backend.TritonAttnBackend.__init__"
+TAKE_OVER = "sglang.srt.speculative.draft_utils.DraftBackendFactory.create_draft_extend_backend"
 START = "sglang.srt.managers.scheduler.Scheduler.__init__"
 STATE = "sglang.srt.managers.scheduler.Scheduler.get_internal_state"
 
@@ -65,6 +67,10 @@ def wanted_hooks(request: Request) -> list[Hook]:
         from engine_bridge.sglang_plugin.clamp import apply_activation
 
         hooks.append(Hook(ACTIVATION, "AROUND", apply_activation))
+    if request.split_verify:
+        from engine_bridge.sglang_plugin import verify
+
+        hooks += [Hook(TRITON, "AROUND", verify.prepare), Hook(TAKE_OVER, "AROUND", verify.mix)]
     evidence.hooks = hooks
     return hooks
 

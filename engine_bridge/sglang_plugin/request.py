@@ -16,6 +16,7 @@ class Request:
     nextn: bool = False
     humming: bool = False
     clamp: bool = False
+    split_verify: bool = False
     evidence: Path | None = None
 
     @classmethod

@@ -1,12 +1,11 @@
 """Ling-3.0-flash's optimisations on one GPU, run by the product's own host, profile and plugin.
 
-    matrix.py OUT RUN[@ATTENTION[+DRAFT]]... [--within SECONDS] [--bridge RUN...] [--aside SESSION]
+    matrix.py OUT RUN[@ATTENTION]... [--within SECONDS] [--bridge RUN...] [--then COMMAND]
 
 For a machine with SGLang but without the weights: the model has Ling's dimensions and random
 weights, so times, memory and shapes are real and text is not; the accept length is what SGLang is
 told to simulate. Nothing else differs from a user's start: flags, environment, plugin and polling
-are the product's; `@triton` names an attention backend the way a user would, `@flashinfer+triton`
-one of the draft's own besides.
+are the product's; `@triton` names an attention backend the way a user would.
 
 Each run leaves OUT/RUN.json, written after every step, and OUT/RUN.log. The same call again goes on
 where the time of the last one ended. At the end one table is printed of everything in OUT. Only
@@ -16,7 +15,6 @@ ratios within one visit mean anything.
 import argparse
 import asyncio
 import contextlib
-import itertools
 import json
 import os
 import random
@@ -26,13 +24,11 @@ import statistics
 import sys
 import time
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 
 ROOT = Path(__file__).parents[2]
 for folder in (ROOT, ROOT / "tests" / "sglang_plugin"):
@@ -42,11 +38,13 @@ import tiny_models  # noqa: E402
 
 from engine_bridge import paths  # noqa: E402
 from engine_bridge.backends.sglang.backend import EXTRA  # noqa: E402
+from engine_bridge.backends.sglang.profile import attention_of  # noqa: E402
 from engine_bridge.backends.sglang.switches import (  # noqa: E402
     FP8_HEAD,
     HUMMING,
     NEXTN,
     OF_THE_PLUGIN,
+    SPLIT,
 )
 from engine_bridge.contract import EngineSpec  # noqa: E402
 from engine_bridge.engine import wait_until_ready  # noqa: E402
@@ -70,14 +68,15 @@ class Run:
     limits: bool = True
 
 
-ALL = frozenset({HUMMING, FP8_HEAD, NEXTN})
+ALL = frozenset({HUMMING, FP8_HEAD, NEXTN, SPLIT})
 RUNS = {
     "none": Run(),
     "humming": Run(frozenset({HUMMING})),
     "humming-fp8": Run(frozenset({HUMMING, FP8_HEAD})),
-    "humming-nextn": Run(frozenset({HUMMING, NEXTN}), 2.68),
+    "humming-nextn": Run(ALL - {FP8_HEAD}, 2.68),
     "all": Run(ALL, 2.68),
     "all-3.90": Run(ALL, 3.90),
+    "unsplit": Run(ALL - {SPLIT}, 2.68),
     "unclamped": Run(frozenset({HUMMING}), limits=False),
 }
 
@@ -136,10 +135,8 @@ class Client:
 
 def configure(run: Run, attention: str) -> None:
     """The environment of the host to come: what a machine without the weights needs, no more."""
-    target, _, draft = attention.partition("+")
-    flags = ("--attention-backend", target), ("--speculative-draft-attention-backend", draft)
-    named = [f"{flag} {backend}" for flag, backend in flags if backend]
-    os.environ[EXTRA] = " ".join(("--load-format dummy", *named))
+    named = f"--attention-backend {attention} " if attention else ""
+    os.environ[EXTRA] = f"{named}--load-format dummy"
     for name, value in SIMULATE.items():
         os.environ.pop(name, None)
         if run.accept is not None:
@@ -181,6 +178,8 @@ async def measure(book: Book, name: str, client: Client, options: argparse.Names
             if each.id == NEXTN
         }
         book.note(load=engine.status.load.model_dump(mode="json"))
+    if options.then:
+        book.note(then=await beside(engine, options.then))
     proof = (await engine.verify()).optimisations
     book.note(proof=[each.model_dump(mode="json") for each in proof])
     info = (await client.http.get("/server_info")).json()["internal_states"][0]
@@ -204,21 +203,18 @@ async def bridge_cost(client: Client, host: int, tokens: int) -> dict[str, Any]:
     return found | {"ratios": [round(each, 4) for each in ratios]}
 
 
-@contextlib.contextmanager
-def suspended(session: int | None) -> Iterator[None]:
-    """Hold all processes of a session (a build, say) meanwhile."""
-    held = []
-    for process in psutil.process_iter() if session else ():
-        with contextlib.suppress(OSError, psutil.Error):
-            if os.getsid(process.pid) == session:
-                process.suspend()
-                held.append(process)
-    try:
-        yield
-    finally:
-        for process in held:
-            with contextlib.suppress(psutil.Error):
-                process.resume()
+async def beside(engine: HostedEngine, command: str) -> str:
+    """What a shell command prints that finds the ready engine in its environment."""
+    assert engine.endpoint is not None
+    found = {
+        "LING_CHAT_URL": engine.endpoint.base_url,
+        "LING_CHAT_API_KEY": engine.endpoint.api_key,
+    }
+    process = await asyncio.create_subprocess_shell(
+        command, env=os.environ | found, stdout=asyncio.subprocess.PIPE, stderr=sys.stderr
+    )
+    printed, _ = await process.communicate()
+    return printed.decode()
 
 
 def is_done(path: Path) -> bool:
@@ -251,8 +247,7 @@ async def perform(wanted: str, options: argparse.Namespace, deadline: float) -> 
                 base_url=engine.endpoint.base_url, headers=engine.endpoint.headers, timeout=600
             ) as http:
                 client = Client(http, engine, vocabulary, random.Random(wanted))
-                with suspended(options.aside):
-                    await measure(book, wanted, client, options)
+                await measure(book, wanted, client, options)
     except Exception as error:
         traceback.print_exc()
         book.note(failed=f"{type(error).__name__}: {error}", phase=engine.status.phase)
@@ -269,10 +264,11 @@ async def perform(wanted: str, options: argparse.Namespace, deadline: float) -> 
 
 def table(folder: Path) -> None:
     """All runs in the folder: speeds, then the bridge's cost, then the proof."""
-    runs = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    found = (json.loads(path.read_text()) for path in folder.glob("*.json"))
+    runs = [seen for seen in found if "began" in seen]
     runs.sort(key=lambda each: each["began"])
     plain = {
-        (_attention(seen), prompt): _median(answers)
+        (_attention(seen).partition("+")[0], prompt): _median(answers)
         for seen in runs
         if seen["name"] == "humming"
         for prompt, answers in seen.get("prompts", {}).items()
@@ -312,10 +308,8 @@ def _median(answers: list[dict[str, float]]) -> float:
 
 
 def _attention(seen: dict[str, Any]) -> str:
-    """The backends that SGLang was started with; of two such flags it takes the last."""
-    chosen = dict(itertools.pairwise(seen.get("command", [])))
-    draft = chosen.get("--speculative-draft-attention-backend")
-    return "+".join(filter(None, (chosen.get("--attention-backend", "–"), draft)))
+    """The backends that SGLang was started with."""
+    return attention_of(seen.get("command", []))
 
 
 async def main() -> None:
@@ -324,7 +318,7 @@ async def main() -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN", help=", ".join(RUNS))
     parser.add_argument("--within", type=float, default=3600, help="seconds for all of them")
     parser.add_argument("--bridge", nargs="*", default=["humming"], help="measure its cost there")
-    parser.add_argument("--aside", type=int, help="session to suspend while measuring")
+    parser.add_argument("--then", help="shell command to run beside each engine that is measured")
     parser.add_argument("--prompts", type=int, nargs="*", default=[1024, 8192, 30_000])
     parser.add_argument("--tokens", type=int, default=384)
     parser.add_argument("--model", type=Path, help="another model's folder, to try the script")

@@ -18,6 +18,8 @@ MACHINES = {
 }
 SETTINGS = (
     "attention_backend",
+    "decode_attention_backend",
+    "speculative_attention_mode",
     "chunked_prefill_size",
     "context_length",
     "cuda_graph_config",

@@ -86,7 +86,8 @@ def test_a_launch_for_a_spark_is_whole_and_its_key_is_nowhere(engine, tmp_path, 
     assert key not in "".join(argv) + json.dumps(dict(launch.environment)) + repr(launch)
     asked = json.loads(launch.environment["LING_CHAT_ENGINE"])
     evidence = asked.pop("evidence")
-    assert asked == {"fp8_head": True, "nextn": True, "humming": True, "clamp": True}
+    assert set(asked) == {"fp8_head", "nextn", "humming", "clamp", "split_verify"}
+    assert all(asked.values())
     assert evidence.startswith(os.environ["XDG_STATE_HOME"])
     assert launch.environment["PYTHONPATH"].split(os.pathsep)[0] == os.path.dirname(argv[1])
     # 115 GiB can be had, the engine takes 0.68 of it, 6 stay free: 30 for compilers of 8.
@@ -160,5 +161,6 @@ def test_the_switches_can_be_listed_before_there_is_anything(home):
         "humming",
         "fp8-head",
         "nextn",
+        "split-verify",
         "cuda-graphs",
     ]

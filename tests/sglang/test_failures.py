@@ -28,6 +28,7 @@ SAID = {
     "ling-chat: FP8 LM head was requested and is not on: the head is tied": ("refused", "FP8"),
     "ling-chat: Humming was requested and is not on: 3 on marlin": ("refused", "Humming"),
     "ling-chat: NEXTN was requested and is not on: no sharing": ("refused", "NEXTN"),
+    "ling-chat: split verification was requested and is not on: no kernel": ("refused", "split"),
     "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.": (
         "do not fit",
         "Close other programs",

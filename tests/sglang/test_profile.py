@@ -17,7 +17,8 @@ ALL = switches.SWITCHES
 def launch(tmp_path, gpu, on=ALL, **changes):
     model = checkpoint.read(model_folder(tmp_path, **changes))
     chosen = profile.profile_for(gpu)
-    return profile.flags(chosen, model, frozenset(on), 262144, profile.attention_for(chosen, model))
+    on = frozenset(on)
+    return profile.flags(chosen, model, on, 262144, profile.attention_for(chosen, model, on))
 
 
 def test_the_gpu_decides_the_profile():
@@ -32,6 +33,8 @@ def test_a_spark_with_all_on(tmp_path):
     assert chosen["--speculative-algorithm"] == "NEXTN"
     assert chosen["--speculative-draft-model-path"] == chosen["--model-path"]
     assert chosen["--attention-backend"] == "flashinfer"
+    assert chosen["--decode-attention-backend"] == "triton"
+    assert chosen["--speculative-attention-mode"] == "decode"
     assert chosen["--mem-fraction-static"] == "0.68"
     assert chosen["--cuda-graph-backend-decode"] == "full"
     assert chosen["--reasoning-parser"] == "ling3"
@@ -48,14 +51,17 @@ def test_a_spark_with_nothing_on_is_the_cookbooks_baseline(tmp_path):
 
 @pytest.mark.parametrize("missing", sorted(ALL))
 def test_each_switch_changes_its_own_flags_only(tmp_path, missing):
-    with_it, without = launch(tmp_path / "a", GB10), launch(tmp_path / "b", GB10, ALL - {missing})
+    gone = {missing, switches.SPLIT} if missing == switches.NEXTN else {missing}
+    with_it, without = launch(tmp_path / "a", GB10), launch(tmp_path / "b", GB10, ALL - gone)
     path = without["--model-path"]
     changed = {f for f in {*with_it, *without} if with_it.get(f, "-") != without.get(f, "-")}
     changed -= {f for f in changed if without.get(f) == path}
+    split = {"--decode-attention-backend", "--speculative-attention-mode"}
     expected = {
         "humming": {"--moe-runner-backend"},
         "fp8-head": set(),  # the plugin's work
-        "nextn": {*profile.NEXTN, "--speculative-draft-model-path"},
+        "nextn": {*profile.NEXTN, "--speculative-draft-model-path", *split},
+        "split-verify": split,
         "cuda-graphs": {
             "--cuda-graph-backend-decode",
             "--cuda-graph-max-bs-decode",

@@ -31,6 +31,7 @@ SETS = {
     "baseline": frozenset({switches.GRAPHS}),
     "humming only": frozenset({switches.HUMMING, switches.GRAPHS}),
     "no humming": switches.SWITCHES - {switches.HUMMING},
+    "unsplit": switches.SWITCHES - {switches.SPLIT},
     "no graphs": switches.SWITCHES - {switches.GRAPHS},
 }
 MODEL = {
@@ -68,16 +69,14 @@ def model(tmp_path_factory) -> checkpoint.Checkpoint:
 def resolved(request, model):
     """Emulated machine, and what SGLang makes of each set of switches on it."""
     chosen = profile.profile_for(GPUS[request.param])
-    wanted = {}
-    for name, on in SETS.items():
-        context, stretch = profile.plan_context(model, None)
-        words = profile.flags(chosen, model, on, context, profile.attention_for(chosen, model))
-        wanted[name] = profile.argv({**words, **stretch})
-    _, stretch = profile.plan_context(model, 524_288)
-    words = profile.flags(
-        chosen, model, SETS["all on"], 524_288, profile.attention_for(chosen, model)
-    )
-    wanted["stretched"] = profile.argv({**words, **stretch})
+
+    def words(on: frozenset[str], context: int | None) -> list[str]:
+        tokens, stretch = profile.plan_context(model, context)
+        attention = profile.attention_for(chosen, model, on)
+        return profile.argv({**profile.flags(chosen, model, on, tokens, attention), **stretch})
+
+    wanted = {name: words(on, None) for name, on in SETS.items()}
+    wanted["stretched"] = words(SETS["all on"], 524_288)
     answer = subprocess.run(
         [PYTHON, str(Path(__file__).with_name("emulated_gpu.py")), request.param],
         input=json.dumps(wanted),
@@ -106,8 +105,10 @@ def test_all_on_resolves_to_what_was_asked_for(resolved):
     assert got["context_length"] == 262144
     assert (got["reasoning_parser"], got["tool_call_parser"]) == ("ling3", "ling3")
     assert not got["enable_fp32_lm_head"]
+    assert got["attention_backend"] == "flashinfer"
+    assert got["decode_attention_backend"] == "triton"
+    assert got["speculative_attention_mode"] == "decode"
     if machine == "sm_121":
-        assert got["attention_backend"] == "flashinfer"
         assert got["mem_fraction_static"] == 0.68
         assert got["fp8_gemm_runner_backend"] == "cutlass"
 

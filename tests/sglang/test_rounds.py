@@ -98,6 +98,19 @@ def test_an_effect_is_a_ratio_of_two_measurements_that_differ_in_one_switch(home
     assert speculation.effects(learned, SETTING, Probe(9000, NEXTN_1K, 2.68)) == {}
 
 
+def test_nextn_is_held_against_plain_decoding_as_it_would_run_without_it(home):
+    whole = replace(SETTING, on=ON | {"split-verify"}, attention="flashinfer+triton")
+    learned = Learned()
+    learned.learn(replace(PLAIN, attention="flashinfer"), 1100, PLAIN_1K)
+    learned.learn(replace(whole, on=ON, attention="flashinfer"), 1100, Decode(0.0239, 2.68, 100))
+    shown = Probe(1100, Decode(2.68 / 337, 2.68, 100), 2.68)
+    found = speculation.effects(learned, whole, shown)
+    assert found["nextn"].decode_ratio == pytest.approx(337 / 144.6, abs=0.01)
+    assert found["split-verify"].decode_ratio == pytest.approx(3.0, abs=0.01)
+    loss = busy(Decode(2.68 / 40, 2.68), 1100)
+    assert "of plain decoding" in speculation.watch(nextn(), loss, learned, whole)[0].note
+
+
 def test_what_was_learned_survives_and_is_a_mean_of_steps(home):
     learned = Learned()
     learned.learn(SETTING, 2000, Decode(0.010, 2.0, 100))

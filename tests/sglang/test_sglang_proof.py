@@ -26,6 +26,7 @@ EVIDENCE = {
     },
     "clamp": {"expected_layers": CLAMPED, "applied_layers": CLAMPED, "calls": 7},
     "speculation": {"algorithm": "EAGLE", "steps": 3, "topk": 1, "draft_tokens": 4},
+    "split_verify": {"block": [16, 32, 8], "calls": {"target": 14, "draft": 2}},
     "cuda_graphs": {"batch_sizes": [1], "memory_gb": {}},
     "refused": [],
 }
@@ -53,6 +54,7 @@ def test_replay_with_all_on_and_evidence_is_verified(tmp_path):
         "humming": V.VERIFIED,
         "fp8-head": V.VERIFIED,
         "nextn": V.VERIFIED,
+        "split-verify": V.VERIFIED,
         "head-sharing": V.VERIFIED,
         "swiglu-clamp": V.VERIFIED,
         "cuda-graphs": V.VERIFIED,
@@ -68,7 +70,7 @@ def test_replay_with_all_on_and_evidence_is_verified(tmp_path):
 
 def test_replay_without_the_plugin_proves_only_what_was_counted(tmp_path):
     found = judged(tmp_path)
-    unseen = ("humming", "fp8-head", "head-sharing", "swiglu-clamp")
+    unseen = ("humming", "fp8-head", "split-verify", "head-sharing", "swiglu-clamp")
     assert {found[id_].verdict for id_ in unseen} == {V.UNPROVEN}
     assert {found[id_].note for id_ in unseen} == {proof.NO_EVIDENCE}
     assert found["humming"].resolved == "humming"
@@ -120,6 +122,8 @@ def test_an_accept_length_of_one_is_the_known_failure(tmp_path):
             "3 on marlin",
         ),
         ({"head": {"shared_with_draft": False}}, "head-sharing", "head of its own"),
+        ({"split_verify": {"calls": {"target": 7, "declined": 7}}}, "split-verify", "own kernel"),
+        ({"split_verify": {"calls": {}}}, "split-verify", "own kernel"),
         ({"clamp": {"applied_layers": CLAMPED[:-1]}}, "swiglu-clamp", "Layers 41 run without"),
     ],
 )

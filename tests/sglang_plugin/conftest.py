@@ -35,7 +35,7 @@ def inside(sglang_python, sglang_environment, tmp_path_factory) -> dict[str, dic
     """What engine_side.py saw of SGLang's real classes with the plugin loaded."""
     folder = tmp_path_factory.mktemp("inside")
     model = tiny_models.write(folder / "ling", tiny_models.LING)
-    wanted = {"fp8_head": True, "nextn": True, "clamp": True}
+    wanted = {"fp8_head": True, "nextn": True, "clamp": True, "split_verify": True}
     script = sglang_cpu.ROOT / "tests" / "sglang_plugin" / "engine_side.py"
     run = subprocess.run(
         [sglang_python, script, model, str(free_port()), folder / "seen.json"],

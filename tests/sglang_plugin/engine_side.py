@@ -112,7 +112,8 @@ def hooks(world):
     from engine_bridge.sglang_plugin import hooks
     from engine_bridge.sglang_plugin.request import Request
 
-    registered = hooks.wanted_hooks(Request(fp8_head=True, nextn=True, clamp=True))
+    request = Request(fp8_head=True, nextn=True, clamp=True, split_verify=True)
+    registered = hooks.wanted_hooks(request)
     evidence = registered[0].function.__self__
     stranger = hooks.Hook(hooks.LOAD, "AFTER", lambda *_: None)
     return {

@@ -15,7 +15,7 @@ def seen(inside, name):
 
 def test_sglangs_own_loader_finds_the_plugin_and_applies_its_hooks(inside):
     hooks = seen(inside, "hooks")
-    assert len(hooks["states"]) == 3
+    assert len(hooks["states"]) == 5
     assert set(hooks["states"].values()) == {"applied"}
     assert START in hooks["named"]
     assert hooks["stranger"] != "applied"

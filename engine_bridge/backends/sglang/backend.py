@@ -6,6 +6,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine_bridge import paths
@@ -83,14 +84,14 @@ class SGLang:
         on = switches.on(declared)
         chosen = profile.profile_for(gpu)
         if chosen is profile.CPU:
-            on -= {switches.GRAPHS}
+            on -= switches.OF_A_GPU
         if (why := interpreter.unsupported(engine.sglang)) and on & switches.OF_THE_PLUGIN:
             raise UnavailableError(
                 why, "Install SGLang 0.5.23: pip install 'ling-chat[spark]'; or turn them off."
             )
         context, stretch = profile.plan_context(model, spec.context_tokens)
         machine = f"{gpu.name if gpu else 'CPU'} · SGLang {engine.sglang}"
-        usual = profile.attention_for(chosen, model)
+        usual = profile.attention_for(chosen, model, on)
         setting = Setting(machine, model.name, on & switches.SWITCHES, usual or "auto")
         attention = self._learned.best_attention(setting, LONG_CONTEXT_TOKENS) or usual
         # Another at each start: SGLang was seen to hang on a port that a killed engine had used.
@@ -109,9 +110,7 @@ class SGLang:
         self._start = phases.StartLog(model.expert_layers)
         self._serving = phases.ServingLog()
         self._watchdog = Watchdog(unified=gpu is not None and gpu.unified)
-        self._setting = Setting(
-            machine, model.name, setting.on, _last_value(argv, "--attention-backend") or "auto"
-        )
+        self._setting = replace(setting, attention=profile.attention_of(argv))
         self._moments = None
         return Launch(
             argv=[engine.path, str(folder / bundle.WRAPPER), *argv],
@@ -261,6 +260,7 @@ def _request(on: frozenset[str], model: checkpoint.Checkpoint) -> dict[str, bool
         "nextn": switches.NEXTN in on,
         "humming": switches.HUMMING in on,
         "clamp": switches.HUMMING in on and bool(model.clamped_layers),
+        "split_verify": switches.SPLIT in on,
         "evidence": str(paths.state_dir() / "sglang-evidence.json"),
     }
 
@@ -269,10 +269,4 @@ def _without_gpu(declared: tuple[Optimisation, ...]) -> tuple[Optimisation, ...]
     from engine_bridge.contract import Verdict
 
     update = {"verdict": Verdict.NOT_SUPPORTED, "note": "There is no GPU here."}
-    return tuple(o.model_copy(update=update) if o.id == switches.GRAPHS else o for o in declared)
-
-
-def _last_value(argv: Sequence[str], flag: str) -> str | None:
-    """The value of a flag; of several, SGLang takes the last."""
-    places = [i for i, word in enumerate(argv[:-1]) if word == flag]
-    return argv[places[-1] + 1] if places else None
+    return tuple(o.model_copy(update=update) if o.id in switches.OF_A_GPU else o for o in declared)

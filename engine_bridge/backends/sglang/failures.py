@@ -53,6 +53,12 @@ SIGNATURES = (
         remedy={switches.HUMMING: False},
     ),
     Signature(
+        r"ling-chat: (split verification was requested and is not on: .*)",
+        "The engine refused to start: {0}",
+        "Turn split verification off: drafts then cost more to check.",
+        remedy={switches.SPLIT: False},
+    ),
+    Signature(
         r"ling-chat: (.* was requested and is not on: .*)",
         "The engine refused to start: {0}",
         "Check that SGLang 0.5.19 to 0.5.23 is installed, or turn the optimisations off.",

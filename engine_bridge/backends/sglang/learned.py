@@ -10,7 +10,7 @@ from engine_bridge import files, paths
 
 SMALLEST_BUCKET = 1024
 KEPT = 500
-ATTENTION = ("flashinfer", "triton", "fa3")
+ATTENTION = ("flashinfer", "flashinfer+triton", "triton", "fa3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Setting:
     on: frozenset[str]
     """Optimisations that are on, by id."""
     attention: str
+    """The backend that reads prompts; with another one for decoding, "PREFILL+DECODE"."""
 
     def key(self, bucket: int) -> str:
         on = "+".join(sorted(self.on)) or "none"

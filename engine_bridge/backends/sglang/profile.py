@@ -1,7 +1,8 @@
 """Launch profiles as data: which flags and environment for which machine, model and switches."""
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from engine_bridge.backends.sglang import switches
@@ -22,7 +23,8 @@ class Profile:
     flags: Flags
     environment: Mapping[str, str]
     attention: str | None = None
-    """Attention backend unless a measurement here says otherwise; None: SGLang's own choice."""
+    """Attention backend of plain decoding unless a measurement here says otherwise; None: SGLang's
+    own choice."""
     memory_fraction: float | None = None
     """`--mem-fraction-static`: weights and caches as a share of memory; None: SGLang's choice."""
     baseline: Flags = field(default_factory=dict)
@@ -30,6 +32,7 @@ class Profile:
 
 
 FP32_HEAD = "--enable-fp32-lm-head"
+ATTENTION, PREFILL, DECODE = (f"--{part}attention-backend" for part in ("", "prefill-", "decode-"))
 ONE_USER: Flags = {
     "--max-running-requests": "1",
     "--chunked-prefill-size": "8192",
@@ -85,8 +88,6 @@ NVIDIA = Profile(
     title="NVIDIA GPU",
     flags={"--disable-flashinfer-autotune": None},
     environment=ENVIRONMENT,
-    # On an H200 with all on, at 30,000 tokens: 161 tokens/s and a TTFT of 1.1 s, with triton 51
-    # and 4.8 s; at 1,000 tokens 224 against 273. Long prompts are what this app is for.
     attention="flashinfer",
 )
 CPU = Profile(
@@ -133,9 +134,25 @@ def profile_for(gpu: Gpu | None) -> Profile:
     return SPARK if gpu.unified and (gpu.capability or (0, 0))[0] == 12 else NVIDIA
 
 
-def attention_for(profile: Profile, model: Checkpoint) -> str | None:
-    """The attention backend that was measured to be best; only Ling was measured."""
-    return profile.attention if model.is_ling else None
+def attention_for(profile: Profile, model: Checkpoint, on: frozenset[str]) -> str | None:
+    """The attention backend that was measured to be best, two as "PREFILL+DECODE"; only Ling was
+    measured.
+
+    Plain decoding is fastest with flashinfer, in long contexts above all. Drafts are checked
+    fastest by the split kernel of triton, which reads long prompts several times slower.
+    """
+    if profile.attention is None or not model.is_ling:
+        return None
+    return f"{profile.attention}+triton" if switches.SPLIT in on else profile.attention
+
+
+def attention_of(words: Sequence[str]) -> str:
+    """The backends that a command line asks for, as `attention_for` names them; of several values
+    SGLang takes the last."""
+    chosen = dict(itertools.pairwise(words))
+    both = chosen.get(ATTENTION, "auto")
+    prefill, decode = chosen.get(PREFILL, both), chosen.get(DECODE, both)
+    return prefill if prefill == decode else f"{prefill}+{decode}"
 
 
 def plan_context(model: Checkpoint, asked: int | None) -> tuple[int, Flags]:
@@ -185,7 +202,11 @@ def flags(
     if context_tokens:
         chosen["--context-length"] = str(context_tokens)
     if attention:
-        chosen["--attention-backend"] = attention
+        prefill, _, decode = attention.partition("+")
+        chosen[ATTENTION] = prefill
+        if decode:
+            # Drafts are checked as tokens are decoded, not as prompts are read.
+            chosen |= {DECODE: decode, "--speculative-attention-mode": "decode"}
     if profile.memory_fraction is not None:
         chosen["--mem-fraction-static"] = str(profile.memory_fraction)
     if profile is not CPU:

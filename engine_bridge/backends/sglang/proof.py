@@ -179,6 +179,22 @@ def _clamp(seen: Seen) -> _Found:
     return _Found(Verdict.VERIFIED, resolved, f"ran on layers {_ranges(applied)}", "", evidence)
 
 
+def _split(seen: Seen) -> _Found:
+    state = seen.state
+    resolved = str(state.get("decode_attention_backend") or state.get("attention_backend") or "")
+    if seen.evidence is None:
+        return _Found(Verdict.UNPROVEN, resolved, note=NO_EVIDENCE)
+    split = seen.evidence.get("split_verify") or {}
+    calls = split.get("calls") or {}
+    evidence = {"split_verify": split}
+    if calls.get("target") and not calls.get("declined"):
+        heads, tokens, _ = split["block"]
+        said = f"split kernel, {heads} heads × {tokens} tokens a block"
+        return _Found(Verdict.VERIFIED, resolved, said, evidence=evidence)
+    note = "Drafts are checked by SGLang's own kernel, which is slow in long contexts."
+    return _Found(Verdict.FELL_BACK, resolved, "another kernel", note, evidence)
+
+
 def _graphs(seen: Seen) -> _Found:
     decode = (seen.state.get("cuda_graph_config") or {}).get("decode") or {}
     resolved = str(decode.get("backend") or "")
@@ -217,6 +233,7 @@ _RULES: Mapping[str, Callable[[Seen], _Found]] = {
     switches.HUMMING: _humming,
     switches.FP8_HEAD: _fp8_head,
     switches.NEXTN: _nextn,
+    switches.SPLIT: _split,
     switches.SHARING: _sharing,
     switches.CLAMP: _clamp,
     switches.GRAPHS: _graphs,

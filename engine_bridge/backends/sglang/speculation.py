@@ -18,7 +18,7 @@ def effects(learned: Learned, setting: Setting, shown: Probe | None) -> dict[str
         return {}
     found: dict[str, Effect] = {}
     for id_ in setting.on:
-        without = learned.get(replace(setting, on=setting.on - {id_}), shown.prompt_tokens)
+        without = learned.get(_without(setting, id_), shown.prompt_tokens)
         if without is None:
             continue
         with_it, plain = shown.decode.tokens_per_s, without.tokens_per_s
@@ -28,6 +28,16 @@ def effects(learned: Learned, setting: Setting, shown: Probe | None) -> dict[str
             measured_at=without.at,
         )
     return found
+
+
+def _without(setting: Setting, id_: str) -> Setting:
+    """How the same engine runs with a switch off: NEXTN takes its verification with it, and
+    either the attention backend that is there for that alone."""
+    off = {id_, switches.SPLIT} if id_ == switches.NEXTN else {id_}
+    attention = setting.attention
+    if switches.SPLIT in off:
+        attention = attention.partition("+")[0]
+    return replace(setting, on=setting.on - off, attention=attention)
 
 
 def learn(learned: Learned, setting: Setting, context_tokens: int, decode: Decode) -> None:
@@ -43,7 +53,7 @@ def watch(
     if switches.NEXTN not in setting.on or not load.round_s or not load.context_tokens:
         return None
     now = Decode(load.round_s, load.accept_length or 1.0)
-    plain = replace(setting, on=setting.on - {switches.NEXTN})
+    plain = _without(setting, switches.NEXTN)
     found = rounds.compare(
         now,
         learned.get(plain, load.context_tokens),

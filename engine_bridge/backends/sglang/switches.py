@@ -7,10 +7,12 @@ from engine_bridge.backends.sglang.checkpoint import Checkpoint
 from engine_bridge.contract import EngineSpec, Optimisation, Verdict
 
 HUMMING, FP8_HEAD, NEXTN = "humming", "fp8-head", "nextn"
+SPLIT = "split-verify"
 SHARING, CLAMP, GRAPHS, DSPARK = "head-sharing", "swiglu-clamp", "cuda-graphs", "dspark"
-OF_THE_PLUGIN = frozenset({HUMMING, FP8_HEAD, NEXTN})
+OF_THE_PLUGIN = frozenset({HUMMING, FP8_HEAD, NEXTN, SPLIT})
 """What only runs right with our plugin inside the engine."""
-SWITCHES = OF_THE_PLUGIN | {GRAPHS}
+OF_A_GPU = frozenset({GRAPHS, SPLIT})
+SWITCHES = OF_THE_PLUGIN | OF_A_GPU
 
 DECLARED = (
     Optimisation(
@@ -33,6 +35,13 @@ DECLARED = (
         summary="The model's own draft layer guesses three tokens ahead; one step checks all.",
         requested=True,
         conflicts_with=(DSPARK,),
+    ),
+    Optimisation(
+        id=SPLIT,
+        title="Split verification",
+        summary="Checks NEXTN's guesses on the whole GPU at once, so that it pays in long contexts"
+        " too.",
+        requested=True,
     ),
     Optimisation(
         id=SHARING,
@@ -114,8 +123,8 @@ def on(optimisations: tuple[Optimisation, ...]) -> frozenset[str]:
 def _known(o: Optimisation, asked: dict[str, bool], model: Checkpoint | None) -> Optimisation:
     requested = asked[o.id]
     lacking = _lacking(o.id, model) if model is not None else ""
-    if o.id == SHARING:
-        requested = asked[NEXTN]
+    if o.id in (SHARING, SPLIT):
+        requested = asked[NEXTN] and (requested or o.id == SHARING)
         lacking = lacking or (_lacking(NEXTN, model) if model is not None else "")
     if o.id == CLAMP:
         requested = asked[HUMMING]
