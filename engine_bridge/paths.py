@@ -1,5 +1,6 @@
 """Where ling-chat keeps things, by the platform's own rules. Nothing is created at import."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -10,7 +11,10 @@ from engine_bridge.errors import BridgeError
 APP = "ling-chat"
 
 
-def _private(path: Path, cure: str = "Check the permissions of the folders above it.") -> Path:
+ELSEWHERE = "Fix its permissions, or set HOME to a folder that can be written."
+
+
+def _private(path: Path, cure: str = ELSEWHERE) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
@@ -20,8 +24,12 @@ def _private(path: Path, cure: str = "Check the permissions of the folders above
 
 
 def config_dir() -> Path:
-    """Settings and the user's own themes."""
-    return _private(Path(platformdirs.user_config_dir(APP)))
+    """Settings and the user's own themes. It is read where it can be and not made where it cannot:
+    who writes into it tells why that fails."""
+    path = Path(platformdirs.user_config_dir(APP))
+    with contextlib.suppress(BridgeError):
+        _private(path)
+    return path
 
 
 def data_dir() -> Path:

@@ -1,6 +1,12 @@
 """`ling-chat doctor`: what works here, what does not, and what helps."""
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from app.core.checkup.findings import Finding
 
 
 @click.command()
@@ -10,7 +16,7 @@ def doctor(as_json: bool) -> None:
     import json
     from dataclasses import asdict
 
-    from app.core.checkup.report import Health, examine
+    from app.core.checkup.report import Health
     from app.core.figures import pad
     from app.core.i18n import _
 
@@ -29,7 +35,7 @@ def doctor(as_json: bool) -> None:
         "clipboard": _("clipboard"),
     }
     findings = []
-    for each in examine():
+    for each in _everything():
         findings.append(each)
         if not as_json:
             area = names.get(each.area, each.area)
@@ -42,3 +48,15 @@ def doctor(as_json: bool) -> None:
         click.echo(json.dumps(report, indent=2, ensure_ascii=False))
     if not healthy:
         raise click.exceptions.Exit(1)
+
+
+def _everything() -> "Iterator[Finding]":
+    from app.core.checkup import report
+    from app.core.settings import file as settings_file
+
+    yield from report.examine()
+    # What only the interface knows takes a second to load: where something of it is set.
+    if settings_file.sets_keys_or_theme():
+        from app.tui.checkup import examine
+
+        yield from examine()

@@ -116,8 +116,17 @@ def import_(paths: tuple[Path, ...], as_json: bool) -> None:
     All are taken, as new sessions, or where anything is wrong none.
     """
     from app.core.sessions.importing import read
+    from engine_bridge.errors import UsageError
 
-    incoming = [each for path in paths for each in read(path)]
+    incoming = []
+    for path in paths:
+        found = read(path)
+        if not found:
+            raise UsageError(
+                _("There is no session in {path}.").format(path=path),
+                _("Nothing was imported; export it again."),
+            )
+        incoming += found
     with _store() as store:
         keys = store.put(incoming)
     if as_json:

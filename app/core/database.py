@@ -8,7 +8,9 @@ Every error of such a file is one sentence: wrap what else you do in `with db.to
 """
 
 import contextlib
+import errno
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -23,6 +25,8 @@ BUSY_S = 5.0
 """How long a statement waits for another process that writes."""
 CHECK_BYTES = 32 * 1024 * 1024
 """A file up to this size is checked whole after an unclean end (about 0.1 s)."""
+FULL_BYTES = 256 * 1024
+"""On a disk with less than this free SQLite cannot work."""
 ALONE_S = 2.0
 """How long a repair waits for others to leave."""
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
@@ -66,10 +70,10 @@ class Database(sqlite3.Connection):
         try:
             yield
         except sqlite3.Error as error:
-            if _code(error) in DAMAGE:
+            if is_damage(error):
                 with contextlib.suppress(OSError):
                     _mark(self.path).touch(0o600)
-            raise _told(error, self.path) from error
+            raise told_of(error, self.path) from error
 
     def close(self) -> None:
         super().close()
@@ -99,13 +103,17 @@ def open_database(
         try:
             db = _connect(path, busy_s)
         except sqlite3.DatabaseError as error:
-            if _code(error) not in DAMAGE:
+            if not is_damage(error):
                 raise
             db = _repair(path, migrations, mend, busy_s, present)
         db._present, present = present, None
     except sqlite3.Error as error:
-        raise _told(error, path) from error
+        raise told_of(error, path) from error
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            full = sqlite3.OperationalError()
+            full.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise told_of(full, path) from error
         raise BridgeError(
             _("{path} cannot be opened ({why}).").format(path=path, why=error.strerror or error),
             _("Check the disk and the permissions of its folder."),
@@ -185,7 +193,7 @@ def _repair(
         try:
             db = _connect(path, busy_s)  # another process may have been faster
         except sqlite3.DatabaseError as error:
-            if _code(error) not in DAMAGE:
+            if not is_damage(error):
                 raise
             notice = salvage(path, migrations, mend)
             _mark(path).unlink(missing_ok=True)
@@ -251,13 +259,22 @@ def _statements(script: str) -> Iterator[str]:
         yield statement
 
 
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether it tells that the file is damaged."""
+    return _code(error) in DAMAGE
+
+
 def _code(error: sqlite3.Error) -> int:
     """SQLite's primary result code; 0 where Python itself raised."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _told(error: sqlite3.Error, path: Path) -> BridgeError:
-    match _code(error):
+def told_of(error: sqlite3.Error, path: Path) -> BridgeError:
+    """An error of SQLite as a sentence with its cure."""
+    code = _code(error)
+    if code == sqlite3.SQLITE_IOERR and _is_full(path.parent):
+        code = sqlite3.SQLITE_FULL  # its shared memory found no room
+    match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             reason = _("{path} is locked by another program.")
             cure = _("Wait until it is done, then try again.")
@@ -267,10 +284,17 @@ def _told(error: sqlite3.Error, path: Path) -> BridgeError:
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             reason = _("{path} cannot be written.")
             cure = _("Check the permissions of the file and its folder.")
-        case code if code in DAMAGE:
+        case _ if code in DAMAGE:
             reason = _("{path} is damaged.")
             cure = _("Start ling-chat again: what can be read is kept.")
         case _other:
             reason = _("{path} cannot be used ({why}).")
             cure = _("Check the disk.")
     return BridgeError(reason.format(path=path, why=error), cure)
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < FULL_BYTES
+    except OSError:
+        return False

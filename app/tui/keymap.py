@@ -91,8 +91,8 @@ async def apply(app: App[None], overrides: Mapping[str, str]) -> None:
         good, problems = await asyncio.to_thread(check, overrides)
         use(good)
         app.set_keymap(good)
-        for problem in problems:
-            app.notify(problem, severity="warning", timeout=10, markup=False)
+        if problems:
+            app.notify("\n".join(problems), severity="warning", timeout=10, markup=False)
 
 
 def check(overrides: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

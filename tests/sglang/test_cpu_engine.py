@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -18,6 +19,7 @@ import psutil
 import pytest
 from engine_fixtures import wait_for
 
+from app.core.chat.conversation import Conversation, Parameters
 from engine_bridge import paths
 from engine_bridge.backends.sglang import flags, interpreter, phases
 from engine_bridge.contract import EngineSpec, EngineState
@@ -67,6 +69,7 @@ async def test_a_real_engine_lives_answers_is_watched_and_goes_whole(spec):
         await the_key_is_needed_and_hidden(engine)
         await the_plugin_speaks_from_inside(engine)
         await a_reply_moves_the_live_figures(engine)
+        await a_cut_reply_goes_on_where_it_stopped(engine)
         await verify_runs_again(engine)
     finally:
         await engine.close()
@@ -118,6 +121,41 @@ async def a_reply_moves_the_live_figures(engine: HostedEngine) -> None:
     assert any(load.context_tokens and load.context_tokens > 100 for load in busy)
     assert all(load.accept_length is None for load in busy)
     assert all(load.gpu is None for load in busy)
+
+
+async def a_cut_reply_goes_on_where_it_stopped(engine: HostedEngine) -> None:
+    """Without chance and read token by token, what follows a cut is what would have followed."""
+    greedy = Parameters(max_tokens=16, temperature=0)
+    talk = Conversation(parameters=greedy)
+    async for _event in talk.ask("river stone", engine):
+        pass
+    cut = talk.turns[-1]
+    before, asked = cut.text, cut.timings
+    assert cut.is_cut
+    assert cut.finish_reason == "length"
+    async for _event in talk.go_on(engine):
+        pass
+    assert len(talk.turns) == 2, "the same reply grows"
+    assert cut.text.startswith(before)
+    assert len(cut.text) > len(before)
+    assert cut.note == "", "it was continued, not asked to go on"
+    assert cut.timings.completion_tokens == 32
+    # The prompt is the first one, its generation mark, and what was said: nothing between.
+    beginning = len(await tokens_of(engine, before))
+    assert cut.timings.prompt_tokens == asked.prompt_tokens + beginning
+    whole = Conversation(parameters=replace(greedy, max_tokens=32))
+    async for _event in whole.ask("river stone", engine):
+        pass
+    assert cut.text == whole.turns[-1].text
+
+
+async def tokens_of(engine: HostedEngine, text: str) -> list[int]:
+    """The engine's own tokens of a text, without one that begins a prompt."""
+    endpoint = engine.endpoint
+    body = {"model": engine.status.model_name, "prompt": text, "add_special_tokens": False}
+    async with httpx.AsyncClient(base_url=endpoint.base_url, trust_env=False) as http:
+        told = await http.post("/tokenize", headers=endpoint.headers, json=body)
+    return told.json()["tokens"]
 
 
 async def verify_runs_again(engine: HostedEngine) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from app.core import terminal
 from app.core.checkup.findings import Finding, Health
+from app.core.database import is_damage, told_of
 from app.core.i18n import LANGUAGES, _, language, ngettext, shown
 from engine_bridge import paths
+from engine_bridge.errors import BridgeError
 
 LOW_DISK_BYTES = 2_000_000_000
 LOW_HOME_BYTES = 200_000_000
@@ -24,13 +26,18 @@ def disks() -> Iterator[Finding]:
     from engine_bridge.models.progress import size_text
 
     places: dict[int, tuple[Path, int]] = {}
-    for folder, least in (
-        (paths.models_dir(), LOW_DISK_BYTES),
-        (paths.data_dir(), LOW_HOME_BYTES),
-        (paths.config_dir(), LOW_HOME_BYTES),
-        (paths.state_dir(), LOW_HOME_BYTES),
-    ):
-        places.setdefault(folder.stat().st_dev, (folder, least))
+    own = []
+    for find in (paths.models_dir, paths.data_dir, paths.config_dir, paths.state_dir):
+        try:
+            folder = find()
+            least = LOW_DISK_BYTES if find is paths.models_dir else LOW_HOME_BYTES
+            places.setdefault(folder.stat().st_dev, (folder, least))
+        except BridgeError as problem:
+            yield Finding("disk", Health.BAD, shown(problem.reason), shown(problem.cure))
+        except OSError:  # not made yet, and cannot be
+            own.append(folder)
+        else:
+            own += [] if find is paths.models_dir else [folder]
     for folder, least in places.values():
         free = shutil.disk_usage(folder).free
         text = _("{size} free in {folder}").format(size=size_text(free), folder=folder)
@@ -41,13 +48,13 @@ def disks() -> Iterator[Finding]:
             yield Finding("disk", Health.WARNING, text, cure)
         else:
             yield Finding("disk", Health.WARNING, text, _("Free some: sessions are kept there."))
-    for folder in (paths.data_dir(), paths.config_dir(), paths.state_dir()):
+    for folder in own:
         if not os.access(folder, os.W_OK):
             yield Finding(
                 "disk",
                 Health.BAD,
                 _("{folder} cannot be written").format(folder=folder),
-                _("Fix the folder's permissions."),
+                shown(paths.ELSEWHERE),
             )
 
 
@@ -60,6 +67,13 @@ def settings() -> Iterator[Finding]:
     where = str(settings_file.path())
     text = where if there else _("{path} (not made yet)").format(path=where)
     yield Finding("settings", Health.GOOD, text)
+    if names := settings_file.unknown():
+        yield Finding(
+            "settings",
+            Health.WARNING,
+            _("unknown, so without effect: {names}").format(names=", ".join(names)),
+            _("Correct or remove them; F8 in the app lists what can be set."),
+        )
     yield Finding("language", Health.GOOD, LANGUAGES[language()])
 
 
@@ -104,6 +118,10 @@ def sessions() -> Iterator[Finding]:
             told = db.execute("PRAGMA quick_check(1)").fetchone()[0]
             [count] = db.execute("SELECT count(*) FROM session WHERE deleted IS NULL").fetchone()
     except sqlite3.Error as error:
+        problem = told_of(error, path)
+        if not is_damage(error):
+            yield Finding("sessions", Health.BAD, problem.reason, problem.cure)
+            return
         told, count = str(error), 0
     if told == "ok":
         text = ngettext("{n} session in {path}, {size}", "{n} sessions in {path}, {size}", count)

@@ -15,11 +15,17 @@ __all__ = ["Finding", "Health", "examine"]
 
 def examine() -> Iterator[Finding]:
     """Look at everything, one finding at a time. Never raises."""
+    told = set()
     for area, look in _AREAS.items():
         try:
-            yield from look()
+            for found in look():
+                if found.health is not Health.BAD or found.text not in told:
+                    told.add(found.text)
+                    yield found
         except BridgeError as problem:
-            yield Finding(area, Health.BAD, shown(problem.reason), shown(problem.cure))
+            if (text := shown(problem.reason)) not in told:
+                told.add(text)
+                yield Finding(area, Health.BAD, text, shown(problem.cure))
         except Exception as problem:
             yield Finding(
                 area, Health.WARNING, _("could not be looked at: {why!r}").format(why=problem)

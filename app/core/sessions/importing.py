@@ -17,6 +17,10 @@ MAX_BYTES = 2 * 1024**3
 def read(path: Path) -> list[Incoming]:
     """The sessions of ling-chat's own JSON, or of a ChatGPT export (conversations.json, or the
     .zip with it). Raises UsageError or BridgeError, one sentence with its cure."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise UsageError(
+            _("{path} is no file.").format(path=path), _("Give the export itself, saved as a file.")
+        )
     try:
         if zipfile.is_zipfile(path):
             return [each for text in _members(path) for each in _sessions(text, path)]

@@ -89,6 +89,34 @@ def load() -> Settings:
     )
 
 
+def sets_keys_or_theme() -> bool:
+    """Whether the user has keys or a theme of their own. False where that cannot be read."""
+    try:
+        found = load()
+        return bool(
+            found.keys
+            or found.appearance.theme != schema.Appearance().theme
+            or any((paths.config_dir() / "themes").glob("*.toml"))
+        )
+    except (BridgeError, OSError):
+        return False
+
+
+def unknown() -> list[str]:
+    """Names in the file that no setting has: they are kept, and do nothing. Raises UsageError."""
+    import tomlkit
+
+    found = []
+    for section, values in tomlkit.parse(_text()).unwrap().items():
+        field = schema.Settings.model_fields.get(section)
+        kind = field.annotation if field else None
+        if field is None and section != "theme":
+            found.append(str(section))
+        elif isinstance(kind, type) and issubclass(kind, schema.Section):
+            found += [f"{section}.{name}" for name in values if name not in kind.model_fields]
+    return found
+
+
 def _text() -> str:
     try:
         return path().read_text(encoding="utf-8")
