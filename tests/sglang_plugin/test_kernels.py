@@ -8,11 +8,11 @@ import sglang_cpu
 
 pytestmark = [pytest.mark.sglang, pytest.mark.timeout(900)]
 # What one block of threads may have, in bytes (CUDA's tables of compute capabilities).
-SHARED_MEMORY = {90: 232_448, 121: 101_376}
+SHARED_MEMORY = {"90": 232_448, "121": 101_376}
 
 
-def run(python, environment, mode, **more):
-    script = sglang_cpu.ROOT / "tests" / "sglang_plugin" / "kernel_side.py"
+def run(python, environment, mode, side="kernel", **more):
+    script = sglang_cpu.ROOT / "tests" / "sglang_plugin" / f"{side}_side.py"
     output = subprocess.run(
         [python, script, mode], env=environment | more, check=True, capture_output=True, text=True
     ).stdout
@@ -27,18 +27,28 @@ def test_the_kernels_compute_what_plain_torch_does_on_odd_sizes_too(
     assert max(seen.values()) < 1e-3
 
 
+def test_the_kernels_compile_for_an_h200_and_fit_a_spark(
+    sglang_python, sglang_environment, tmp_path
+):
+    seen = run(sglang_python, sglang_environment, "compile", TRITON_CACHE_DIR=str(tmp_path))
+    for capability, kernels in seen.items():
+        assert len(kernels) > 10
+        assert max(kernels.values()) <= SHARED_MEMORY[capability], kernels
+
+
 def test_the_split_kernel_in_our_blocks_is_plain_attention(sglang_python, sglang_environment):
-    seen = run(sglang_python, sglang_environment, "verify", TRITON_INTERPRET="1")
+    seen = run(sglang_python, sglang_environment, "interpret", "split", TRITON_INTERPRET="1")
     assert seen.pop("calls") == {"draft": 3}
     assert len(seen) == 3
     assert max(seen.values()) < 5e-3  # partial results are kept in BF16
 
 
-def test_the_kernels_compile_for_an_h200_and_fit_a_spark(
+def test_what_makes_and_checks_drafts_fits_an_h200_and_a_spark(
     sglang_python, sglang_environment, tmp_path
 ):
-    seen = run(sglang_python, sglang_environment, "compile", TRITON_CACHE_DIR=str(tmp_path))
-    for capability, limit in SHARED_MEMORY.items():
-        kernels = seen[str(capability)]
-        assert len(kernels) > 11
-        assert max(kernels.values()) <= limit, kernels
+    seen = run(
+        sglang_python, sglang_environment, "compile", "split", TRITON_CACHE_DIR=str(tmp_path)
+    )
+    for capability, kernels in seen.items():
+        assert len(kernels) == 3
+        assert max(kernels.values()) <= SHARED_MEMORY[capability], kernels
