@@ -107,7 +107,7 @@ class Evidence:
         # As with the clamp: without graphs, nothing has run yet.
         served = (found["split_verify"] or {}).get("calls", {}).get("target")
         if self.request.split_verify and found["cuda_graphs"] is not None and not served:
-            wrong.append(Refused("split verification", "drafts were checked by another kernel"))
+            wrong.append(Refused("split verification", "another kernel checked the drafts"))
         return wrong
 
     def _unclamped(self, found: dict[str, Any]) -> list[Refused]:

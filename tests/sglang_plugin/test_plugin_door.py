@@ -6,10 +6,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import engine_bridge.sglang_plugin as plugin
+from engine_bridge.sglang_plugin import verify
 from engine_bridge.sglang_plugin.evidence import Evidence
 from engine_bridge.sglang_plugin.hooks import check_version
 from engine_bridge.sglang_plugin.refusal import Refused
@@ -33,6 +35,7 @@ def facts(**changes):
         "head": head,
         "clamp": {"expected_layers": [35, 36], "applied_layers": [35, 36], "calls": 4},
         "speculation": {"algorithm": "EAGLE", "steps": 3, "topk": 1, "draft_tokens": 4},
+        "split_verify": {"block": [16, 32, 8], "calls": {"target": 14, "draft": 2}},
         "cuda_graphs": {"batch_sizes": [1], "memory_gb": {}},
     } | changes
 
@@ -81,10 +84,9 @@ def test_a_request_that_cannot_be_read_ends_the_start_with_a_sentence(monkeypatc
 
 
 def test_a_request_is_read():
-    text = (
-        '{"fp8_head": true, "nextn": false, "humming": true, "clamp": true, "evidence": "/e.json"}'
-    )
-    assert Request.parse(text) == Request(True, False, True, True, Path("/e.json"))
+    wanted = {"fp8_head": True, "nextn": False, "humming": True, "split_verify": True}
+    read = Request.parse(json.dumps(wanted | {"evidence": "/e.json"}))
+    assert read == Request(**wanted, evidence=Path("/e.json"))
     assert Request.parse("{}") == Request()
 
 
@@ -138,6 +140,24 @@ def test_a_layer_that_was_captured_without_the_clamp_is_refused():
 def test_without_graphs_no_layer_has_run_yet_and_none_is_missed():
     clamp = {"expected_layers": [35, 36], "applied_layers": [], "calls": 0}
     assert refused(Request(clamp=True), facts(clamp=clamp, cuda_graphs=None)) == []
+
+
+def test_drafts_that_another_kernel_checks_are_refused():
+    other = {"block": [16, 32, 8], "calls": {"draft": 2, "declined": 14}}
+    for seen in (None, other):
+        [sentence] = refused(Request(split_verify=True), facts(split_verify=seen))
+        assert sentence.startswith("ling-chat: split verification was requested and is not on")
+    assert refused(Request(split_verify=True), facts()) == []
+    assert refused(Request(split_verify=True), facts(split_verify=None, cuda_graphs=None)) == []
+
+
+def test_a_triton_backend_without_the_split_kernel_is_refused_and_another_model_left_alone():
+    def init(backend, use_mla):
+        backend.use_mla, backend.topk = use_mla, 1
+
+    verify.prepare(init, SimpleNamespace(), False)
+    with pytest.raises(Refused, match="split verification was requested and is not on"):
+        verify.prepare(init, SimpleNamespace(), True)
 
 
 def test_a_model_without_limits_needs_no_clamp():
