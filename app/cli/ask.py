@@ -28,6 +28,14 @@ PATIENT_STDIN_S = 2.0
     metavar="FILE",
     help="A document: a file, a folder, or the address of a page.",
 )
+@click.option(
+    "--pages",
+    "ranges",
+    multiple=True,
+    metavar="RANGE",
+    help="Only these pages of the document, such as 12-40, or lines where it has no pages. With"
+    " several documents, once for each in their order; `all` takes everything.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object with text and figures.")
 @engine_options
 @click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Longest answer.")
@@ -55,6 +63,7 @@ PATIENT_STDIN_S = 2.0
 def ask(
     prompt: str | None,
     files: tuple[str, ...],
+    ranges: tuple[str, ...],
     as_json: bool,
     engine: str | None,
     model: str | None,
@@ -78,13 +87,14 @@ def ask(
     import asyncio
     from contextlib import ExitStack, closing
     from dataclasses import replace
+    from itertools import zip_longest
 
-    from app.cli.documents import Attaching
+    from app.cli.documents import ALL, Attaching
     from app.core.chat.conversation import Conversation
     from app.core.chat.sampling import of_settings
     from app.core.settings import file as settings
 
-    _refuse_nonsense(temperature, stop, files)
+    _refuse_nonsense(temperature, stop, files, ranges)
     spec = spec_of(engine, model, url, context)
     conversation = Conversation(parameters=of_settings(settings.load().chat))
     with ExitStack() as stack:
@@ -108,8 +118,8 @@ def ask(
             conversation.parameters, **{k: v for k, v in given.items() if v is not None}
         )
         with Attaching(conversation, show=verbose or sys.stderr.isatty()) as attaching:
-            for file in files:
-                attaching.source(file)
+            for file, pages in zip_longest(files, ranges, fillvalue=ALL):
+                attaching.source(file, pages)
             question = _question(prompt, attaching)
         if keeping is not None:
             keeping.shelve()
@@ -124,7 +134,10 @@ def ask(
 
 
 def _refuse_nonsense(
-    temperature: float | None, stop: tuple[str, ...], files: tuple[str, ...]
+    temperature: float | None,
+    stop: tuple[str, ...],
+    files: tuple[str, ...],
+    ranges: tuple[str, ...],
 ) -> None:
     """Raise UsageError for what click lets pass: NaN is in no range, and in every one."""
     from math import isfinite
@@ -137,6 +150,11 @@ def _refuse_nonsense(
         raise UsageError(_("The text given to --stop is empty."), _("Write what ends the answer."))
     if not all(files):
         raise UsageError(_("The name of a document is empty."), _("Give the path of a file."))
+    if len(ranges) > len(files):
+        raise UsageError(
+            _("There are more ranges of pages than documents."),
+            _("Give --pages once for each -f, in their order."),
+        )
 
 
 def _question(prompt: str | None, attaching: "Attaching") -> str:

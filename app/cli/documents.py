@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from app.core.citations import Sources
     from app.core.documents import Document, Progress
 
+ALL = "all"
+"""In the place of a range of pages."""
+
 
 class Attaching:
     """Attaches files, folders and pages one after another, all through one worker process."""
@@ -32,12 +35,15 @@ class Attaching:
         self._line.clear()
         self._reader.__exit__()
 
-    def source(self, source: str) -> None:
-        """Attach what the user named. Raises as `read_document`."""
+    def source(self, source: str, pages: str = ALL) -> None:
+        """Attach what the user named, or these pages of it. Raises as `read_document`, and
+        UsageError for pages that it has not."""
+        from app.core.context.parts import part_named
         from app.core.documents import read_document
 
         self._name = plain(source)
-        self.add(read_document(source, self._tell, self._reader))
+        document = read_document(source, self._tell, self._reader)
+        self.add(document if pages == ALL else part_named(document, pages))
 
     def piped(self, data: bytes, title: str) -> "Document":
         """What came from standard input as a document, which is not attached yet."""
@@ -90,11 +96,9 @@ def describe_progress(name: str, progress: "Progress") -> str:
 
 def check(conversation: "Conversation") -> "Sources":
     """The sources of the last answer."""
-    from app.core.citations import check_answer
+    from app.core.citations import sources_of
 
-    *before, answer = conversation.turns
-    said = [conversation.system, *(turn.text for turn in before)]
-    return check_answer(answer.text, conversation.documents, said)
+    return sources_of(conversation.turns[-1].text, conversation)
 
 
 def as_object(sources: "Sources") -> dict[str, object]:

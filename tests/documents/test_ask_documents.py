@@ -64,6 +64,39 @@ async def test_several_documents_are_read_with_progress_and_answers_are_checked(
     assert "reading the prompt: 100%" in err
 
 
+async def test_pages_of_a_document_go_in_and_the_rest_of_it_does_not(at, tmp_path):
+    name = "odd:2-3 name.pdf"
+    real.pdf(tmp_path / name, pages=4)
+    (tmp_path / "plain.txt").write_text("".join(f"Line {n}.\n" for n in range(1, 900)))
+    files = ("-f", str(tmp_path / name), "-f", str(tmp_path / "plain.txt"))
+    ranges = ("--pages", "2-3", "--pages", "-4")
+    code, out, err = await ask("What?", "-v", "--json", *files, *ranges, *at)
+    assert code == 0, err
+    assert f"{name} · 2 pages · " in err
+    assert f"{name}: Pages 2 to 3." in err
+    assert "plain.txt: Lines 1 to 4." in err
+    assert json.loads(out)["timings"]["prompt_tokens"] < 400
+
+
+@pytest.mark.parametrize(
+    ("pages", "sentence"),
+    [
+        (("3-9",), "lease.pdf: There is no 3-9. There are 1 to 4.\n"),
+        (("0",), "lease.pdf: There is no 0. There are 1 to 4.\n"),
+        (("4-2",), "lease.pdf: There is no 4-2. There are 1 to 4.\n"),
+        (("²",), "lease.pdf: “²” is no range of pages. Write it like 3-12.\n"),
+        (("-",), "lease.pdf: “-” is no range of pages. Write it like 3-12.\n"),
+        (("1", "2"), "There are more ranges of pages than documents. Give --pages once"),
+    ],
+)
+async def test_pages_that_are_not_there_cost_one_line(pages, sentence, tmp_path):
+    real.pdf(tmp_path / "lease.pdf", pages=4)
+    ranges = [part for one in pages for part in ("--pages", one)]
+    code, out, err = await ask("What?", "-f", str(tmp_path / "lease.pdf"), *ranges)
+    assert (code, out, err.count("\n")) == (2, b"", 1)
+    assert sentence in err
+
+
 async def test_a_paper_may_come_from_a_pipe(at, tmp_path):
     data = real.pdf(tmp_path / "lease.pdf").read_bytes()
     code, out, err = await ask("When was it signed?", "--json", *at, stdin=data)

@@ -4,7 +4,7 @@ import pytest
 from shelf_engine import prose
 
 from app.core.chat.conversation import Conversation, Parameters, Turn
-from app.core.context import budget, fitting
+from app.core.context import budget, fitting, parts
 from app.core.context.budget import TooLongError, plan
 from app.core.context.fitting import BiggerContext, DropDocument, DropTurns, TakePart
 from app.core.shelf.counting import Counter
@@ -127,18 +127,18 @@ def test_part_of_a_document_keeps_its_page_and_line_numbers():
     from app.core.chat.prompt import document_prompt
 
     plain = prose("Lamp", 200)
-    lines = fitting.part(plain, 101, 150)
+    lines = parts.part(plain, 101, 150)
     assert lines.text.startswith("Lamp number 100 ")
     assert lines.text.rstrip().endswith(plain.text.split("\n")[149])
-    assert lines.sha256 not in (plain.sha256, fitting.part(plain, 101, 149).sha256)
+    assert lines.sha256 not in (plain.sha256, parts.part(plain, 101, 149).sha256)
     assert "[l.1]" not in document_prompt(lines)
     starts = tuple(plain.text.index(f"Lamp number {n} ") for n in (0, 50, 100, 150))
     paged = replace(plain, pages=starts)
-    pages = fitting.part(paged, 2, 3)
+    pages = parts.part(paged, 2, 3)
     assert pages.text == plain.text[starts[1] : starts[3]]
     assert "[p.2]" in document_prompt(pages)
     assert "[p.3]" in document_prompt(pages)
     assert "[p.1]" not in document_prompt(pages)
-    again = fitting.part(pages, 2, 2)
+    again = parts.part(pages, 2, 2)
     assert "[p.3]" in document_prompt(again)
     assert again.text == plain.text[starts[2] : starts[3]]

@@ -1,11 +1,11 @@
 """What makes a prompt fit that is too long: the choices, in words, and done."""
 
 import asyncio
-import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.core.context.parts import part, starts_of
 from app.core.documents import Document
 from app.core.i18n import _, ngettext
 from app.core.shelf.counting import Counter
@@ -117,49 +117,9 @@ def apply(choice: Choice, conversation: "Conversation") -> bool:
     return True
 
 
-def part(document: Document, first: int, last: int) -> Document:
-    """Pages `first` to `last` of a document, or lines where it has no pages; both from 1.
-
-    The marks in the prompt keep the numbers that the pages and lines have in the whole.
-    """
-    starts = _starts(document)
-    first, last = max(1, first), min(last, len(starts))
-    begin = starts[first - 1]
-    end = starts[last] if last < len(starts) else len(document.text)
-    text = document.text[begin:end]
-    name = hashlib.sha256(f"{document.sha256}:{first}-{last}".encode()).hexdigest()
-    if document.pages:
-        pages = tuple(start - begin for start in document.pages[first - 1 : last])
-        first_page = document.first_page + first - 1
-        kept = {"pages": pages, "first_page": first_page}
-        note = _("Pages {first} to {last}.").format(
-            first=first_page, last=first_page + last - first
-        )
-    else:
-        first_line = document.first_line + first - 1
-        kept = {"first_line": first_line}
-        note = _("Lines {first} to {last}.").format(
-            first=first_line, last=first_line + last - first
-        )
-    note = f"{note} {document.note}".strip()
-    return replace(document, text=text, sha256=name, characters=len(text), note=note, **kept)  # type: ignore[arg-type]
-
-
-def _starts(document: Document) -> tuple[int, ...]:
-    """Where each page starts, or each line where there are no pages. What is before the first
-    page belongs to it."""
-    if document.pages:
-        return (0, *document.pages[1:])
-    starts, at = [0], document.text.find("\n") + 1
-    while at and at < len(document.text):
-        starts.append(at)
-        at = document.text.find("\n", at) + 1
-    return tuple(starts)
-
-
 def _beginning(document: Document, tokens: int, over: int) -> TakePart | None:
     """The longest beginning that fits, by its share of the characters."""
-    starts = _starts(document)
+    starts = starts_of(document)
     room = int((tokens - over) * SAFETY / tokens * len(document.text))
     last = sum(start <= room for start in starts[1:])
     if not last or last == len(starts):
