@@ -1,11 +1,16 @@
 """The shelf's file: what is put there comes back, also in another process, and makes room."""
 
 import time
+import zlib
+from contextlib import closing
 
 import pytest
 
+from app.core.citations import check_answer
+from app.core.context.parts import part
+from app.core.database import open_database
 from app.core.documents import Document, document_from_bytes
-from app.core.shelf.store import ShelfStore, digest
+from app.core.shelf.store import MIGRATIONS, ShelfStore, digest
 
 
 def paper(name: str, text: str = "") -> Document:
@@ -29,6 +34,32 @@ def test_document_comes_back_whole_after_the_store_was_closed(home, tmp_path):
     assert second.get(given.sha256) == given
     assert second.entries()[0].pages == 3
     second.close()
+
+
+def test_part_of_a_document_still_knows_its_pages_and_lines_after_a_restart(home, tmp_path):
+    lines = document_from_bytes("".join(f"Line {n}.\n" for n in range(1, 200)).encode(), "a.txt")
+    paged = Document("b.pdf", "one\ntwo\nthree\n", "", "b" * 64, 14, "pdf", (0, 4, 8))
+    given = [part(lines, 101, 150), part(paged, 2, 3)]
+    first = ShelfStore.open(tmp_path / "shelf.db")
+    for document in given:
+        first.add(document)
+    first.close()
+    second = ShelfStore.open(tmp_path / "shelf.db")
+    kept = [second.get(document.sha256) for document in given]
+    second.close()
+    assert kept == given
+    line, page = check_answer("[a.txt l.120], [b.pdf p.3]", kept).citations
+    assert kept[0].text[line.offset :].startswith("Line 120.")
+    assert kept[1].text[page.offset :].startswith("three")
+
+
+def test_shelf_of_an_older_version_is_taken_over(home, tmp_path):
+    with closing(open_database(tmp_path / "shelf.db", MIGRATIONS[:1])) as old, old.transaction():
+        row = ("a" * 64, "a.txt", "text", "utf-8", "", 2, "[]", zlib.compress(b"hi"), 10, 1.0, 1.0)
+        old.execute("INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?)", row)
+    store = ShelfStore.open(tmp_path / "shelf.db")
+    assert store.get("a" * 64) == Document("a.txt", "hi", "utf-8", "a" * 64, 2)
+    store.close()
 
 
 def test_same_content_is_kept_once_and_its_use_is_noted(shelf):

@@ -47,6 +47,10 @@ MIGRATIONS = (
         PRIMARY KEY (text_sha256, tokenizer)
     ) STRICT;
     """,
+    """
+    ALTER TABLE document ADD COLUMN first_page INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE document ADD COLUMN first_line INTEGER NOT NULL DEFAULT 1;
+    """,
 )
 KEPT_COUNTS = 10_000
 
@@ -107,13 +111,17 @@ class ShelfStore:
             len(text),
             now,
             now,
+            document.first_page,
+            document.first_line,
         )
         with self._db.transaction():
             self._db.execute(
-                "INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (sha256) DO UPDATE"
+                "INSERT INTO document VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
+                " ON CONFLICT (sha256) DO UPDATE"
                 " SET title=excluded.title, kind=excluded.kind, encoding=excluded.encoding,"
                 " note=excluded.note, characters=excluded.characters, pages=excluded.pages,"
-                " text=excluded.text, stored_bytes=excluded.stored_bytes, used_at=excluded.used_at",
+                " text=excluded.text, stored_bytes=excluded.stored_bytes, used_at=excluded.used_at,"
+                " first_page=excluded.first_page, first_line=excluded.first_line",
                 row,
             )
             return self._make_room({document.sha256, *keep})
@@ -122,8 +130,8 @@ class ShelfStore:
         """The document with its text, which counts as a use; None where it is not here."""
         with self._db.transaction():
             row = self._db.execute(
-                "SELECT title, text, encoding, sha256, characters, kind, pages, note"
-                " FROM document WHERE sha256 = ?",
+                "SELECT title, text, encoding, sha256, characters, kind, pages, note, first_page,"
+                " first_line FROM document WHERE sha256 = ?",
                 (sha256,),
             ).fetchone()
             if row is None:
@@ -131,10 +139,10 @@ class ShelfStore:
             self._db.execute(
                 "UPDATE document SET used_at = ? WHERE sha256 = ?", (time.time(), sha256)
             )
-        title, text, encoding, sha256, characters, kind, pages, note = row
+        title, text, encoding, sha256, characters, kind, pages, note, *first = row
         text = zlib.decompress(text).decode("utf-8", "surrogatepass")
         pages = tuple(json.loads(pages))
-        return Document(title, text, encoding, sha256, characters, kind, pages, note)
+        return Document(title, text, encoding, sha256, characters, kind, pages, note, *first)
 
     def entries(self) -> tuple[Entry, ...]:
         """Everything on the shelf, what was used last first."""
