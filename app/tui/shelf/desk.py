@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 from textual.timer import Timer
 from textual.worker import WorkType
 
+from app.core.chat.prompt import document_prompt
 from app.core.documents import Document, extract, is_address
 from app.core.i18n import _, shown
 from app.tui.composer.offers import Offers, mentions
@@ -83,6 +84,7 @@ class Desk:
             source = reading.source
             if is_address(source) or await self._is_wanted(source):
                 document = await extract(source, reading.report)
+                await asyncio.to_thread(document_prompt, document)
         except BridgeError as error:
             self._chat.notify(shown(str(error)), severity="error", timeout=10, markup=False)
             if not self._chat.talk.is_running and (text := self._chat.talk.stop()):
@@ -129,6 +131,7 @@ class Desk:
         """Attach what a message that is about to be sent refers to: its pastes, and files after @
         that are not attached."""
         for document in await self._chat.composer.pastes.documents(text):
+            await asyncio.to_thread(document_prompt, document)
             self._attach(document)
         known = {document.title for document in self._conversation.documents}
         known |= {reading.source for reading in self.readings}
