@@ -3,10 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from app.core.documents import Document
 from app.core.documents.places import files, line_offset, page_offset
 from app.core.quotes import Quote, find_quotes
+
+if TYPE_CHECKING:
+    from app.core.chat.conversation import Conversation
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,13 @@ def check_answer(answer: str, documents: Sequence[Document], said: Iterable[str]
         return Sources()
     prose = _without_code(answer)
     return Sources(tuple(_citations(prose, documents)), tuple(find_quotes(prose, documents, said)))
+
+
+def sources_of(answer: str, conversation: "Conversation") -> Sources:
+    """The sources of an answer of a conversation, live or long ago: what is said in the system
+    text and the questions may be quoted as well; what the model said itself is no source."""
+    asked = [turn.text for turn in conversation.turns if turn.role == "user"]
+    return check_answer(answer, list(conversation.documents), [conversation.system, *asked])
 
 
 _CODE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|`[^`\n]+`", re.MULTILINE | re.DOTALL)

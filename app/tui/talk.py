@@ -187,6 +187,8 @@ class Talk:
     def show(self) -> None:
         """Show the conversation as it is, after it became another one."""
         self._screen.transcript.load([*entries_of(self._app.conversation), *self._queue])
+        check = self._screen.desk.trail.check_all()
+        self._screen.run_worker(check, group="all-sources", exclusive=True, exit_on_error=False)
         self._tell()
 
     def _must_not_run(self) -> None:

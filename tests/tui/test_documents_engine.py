@@ -8,8 +8,10 @@ from test_with_engine import replies, say, until
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from app.core.chat.conversation import Conversation, Parameters
+from app.core.chat.conversation import Conversation, Parameters, Turn
 from app.core.documents import Document, document_from_bytes
+from app.core.sessions.store import SessionStore
+from app.core.shelf.store import ShelfStore
 from app.tui.app import LingChat
 from app.tui.screens.budget import BudgetScreen
 from app.tui.screens.preview import PreviewScreen
@@ -130,3 +132,29 @@ async def test_a_citation_opens_its_place_and_an_invented_quote_is_flagged(home:
         column = rows[row].index("[lease.txt") + 3
         await pilot.click("#transcript", offset=(column, row))
         await soon(pilot, lambda: isinstance(app.screen, PreviewScreen), "the preview")
+
+
+async def test_a_session_opened_again_says_the_same_of_its_sources(home: Path) -> None:
+    document = lease(120)
+    said = "The rent is due [lease.txt l.90]; “the landlord shall never repair a thing”."
+    conversation = Conversation([Turn("user", "When?"), Turn("assistant", said)])
+    conversation.turns[-1].finish_reason = "stop"
+    conversation.attach(document)
+    shelf, store = ShelfStore.open(), SessionStore.open()
+    shelf.add(document)
+    session = store.begin(conversation)
+    session.close()
+    store.close()
+    shelf.close()
+
+    app = LingChat(HostedEngine(lease=True), EngineSpec(), start=False)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await app.sessions.resume(session.key)
+        view = app._chat.transcript
+
+        def shown() -> str:
+            rows = [view.render_line(y).text for y in range(view.size.height)]
+            return " ".join(" ".join(rows).split())
+
+        await soon(pilot, lambda: "Sources: [lease.txt l.90]" in shown(), "the sources")
+        assert "Not in the documents: “the landlord shall never repair a thing”" in shown()

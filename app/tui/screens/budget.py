@@ -13,9 +13,11 @@ from textual.widgets import Footer, Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.core.context.fitting import Choice, TakePart, sentences, words
+from app.core.context.parts import range_of
 from app.core.i18n import _
 from app.tui.glyphs import Glyphs
 from app.tui.plain import one_line
+from engine_bridge.errors import UsageError
 
 if TYPE_CHECKING:
     from app.core.context.budget import Budget
@@ -102,15 +104,12 @@ class BudgetScreen(ModalScreen["Choice | None"]):
     def _take_part(self, event: Input.Submitted) -> None:
         choice = self._chosen
         assert isinstance(choice, TakePart)
-        first, _dash, last = event.value.replace(" ", "").partition("-")
-        last = last or first
-        if not (first.isdigit() and last.isdigit()):
-            self.notify(_("Write it like 3-12."), severity="warning")
-        elif not 1 <= int(first) <= int(last) <= choice.of:
-            told = _("There are 1 to {of:,}.").format(of=choice.of)
-            self.notify(told, severity="warning")
+        try:
+            first, last = range_of(event.value, choice.of)
+        except UsageError as error:
+            self.notify(str(error), severity="warning", markup=False)
         else:
-            self.dismiss(replace(choice, first=int(first), last=int(last)))
+            self.dismiss(replace(choice, first=first, last=last))
 
     def action_cancel(self) -> None:
         """Close the input, else change nothing."""

@@ -25,6 +25,14 @@ class Trail:
         self._reply: Reply | None = None
         self._at = -1
 
+    async def check_all(self) -> None:
+        """The same for every reply of a conversation that was opened, the last one first."""
+        if not self._chat.app.conversation.documents:
+            return
+        for entry in reversed(self._chat.transcript.entries):
+            if isinstance(entry, Reply) and entry.is_done:
+                await self.check(entry)
+
     async def check(self, reply: Reply) -> None:
         """Tell under a reply that is over what it cites, and what of it is not in the documents."""
         sources = await self._sources(reply.text)
@@ -47,11 +55,9 @@ class Trail:
             self._chat.transcript.changed(reply)
 
     async def _sources(self, text: str) -> "Sources":
-        from app.core.citations import check_answer
+        from app.core.citations import sources_of
 
-        conversation = self._chat.app.conversation
-        said = [turn.text for turn in conversation.turns if turn.role == "user"]
-        return await asyncio.to_thread(check_answer, text, list(conversation.documents), said)
+        return await asyncio.to_thread(sources_of, text, self._chat.app.conversation)
 
     async def open(self, text: str) -> None:
         """Open the place that a citation names."""
