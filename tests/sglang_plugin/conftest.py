@@ -1,19 +1,13 @@
 """A real SGLang on the CPU, where the environment names an interpreter that has it."""
 
 import json
-import socket
 import subprocess
 
 import pytest
 import sglang_cpu
 import tiny_models
 
-
-def free_port() -> int:
-    """A port of the loopback that nothing listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+from engine_bridge.machine import free_port
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 import tiny_models
-from conftest import free_port
+
+from engine_bridge.machine import free_port
 
 pytestmark = [pytest.mark.sglang, pytest.mark.timeout(1500)]
 START_S = 600  # a busy machine takes minutes to import SGLang four times
