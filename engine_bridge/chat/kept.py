@@ -56,6 +56,7 @@ class Kept:
 def name_for(status: "EngineStatus", head: str, documents: Sequence[str]) -> str | None:
     """The file's name for these documents after this head (system text and the like), with the
     model that runs. None where nothing can be kept. Reads samples of the model file."""
+    from engine_bridge.backends.llamacpp.serve import FLASH_ATTENTION
     from engine_bridge.models import tensors
 
     if status.spec is None or status.spec.backend != "llamacpp" or not documents:
@@ -64,7 +65,8 @@ def name_for(status: "EngineStatus", head: str, documents: Sequence[str]) -> str
         model = tensors.identity(Path(status.model_path))
     except (BridgeError, OSError):
         return None
-    parts = (model, version("xllamacpp"), head, *documents)
+    # Values lie in the cache in another order with flash attention than without.
+    parts = (model, version("xllamacpp"), f"{FLASH_ATTENTION}", head, *documents)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
@@ -96,11 +98,13 @@ async def restore(endpoint: Endpoint, names: Iterable[str | None], http: httpx.A
     in its cache that are as long. Returns how many tokens it has now; 0 where nothing was done.
     """
     for name in names:
-        kept = await asyncio.to_thread(_checked, name) if name else None
+        kept = await asyncio.to_thread(_noted, name) if name else None
         if kept is None:
             continue
         if not await _has_room(endpoint, kept.tokens, http):
             return 0
+        if not await asyncio.to_thread(_is_whole, kept):
+            continue
         answer = await _act(endpoint, "restore", kept.name + ENDING, http)
         if answer is None:  # it does not fit a context that is shorter now
             return 0
@@ -166,17 +170,23 @@ def _make_room(limit_bytes: int) -> None:
             _delete(each.name)
 
 
-def _checked(name: str) -> Kept | None:
-    """The entry of a file that is as it was written; another one is deleted."""
-    folder = paths.kv_dir()
+def _noted(name: str) -> Kept | None:
+    """The entry of a file; what is no entry is deleted."""
+    note = paths.kv_dir() / (name + NOTE)
     try:
-        kept = Kept(**files.read_object(folder / (name + NOTE)))
-        if _sha256(folder / (name + ENDING)) == kept.sha256:
-            return kept
-    except (OSError, TypeError):
-        pass
-    _delete(name)
-    return None
+        return Kept(**files.read_object(note))
+    except TypeError:
+        _delete(name)
+        return None
+
+
+def _is_whole(kept: Kept) -> bool:
+    """Whether the file is as it was written; another one is deleted. Reads all of it."""
+    with contextlib.suppress(OSError):
+        if _sha256(paths.kv_dir() / (kept.name + ENDING)) == kept.sha256:
+            return True
+    _delete(kept.name)
+    return False
 
 
 def _write_note(kept: Kept) -> None:

@@ -49,19 +49,28 @@ async def warm(
     http: httpx.AsyncClient,
     *,
     thinking: bool | None = None,
+    question: str = "",
 ) -> AsyncGenerator[Prefill | Warmed, None]:
     """Compute the prompt up to the question. `messages` end with a user's, to whose text the
     question will be added, or with an answer, after which it will stand.
 
+    With a `question`, which may still change, the prompt is computed to its end: only for
+    llama.cpp with a model that `tensors.rolls_back`; nothing happens with other servers.
     Raises BridgeError where the server refuses or leaves.
     """
     if flavour is LLAMA_SERVER:
-        prompt = await prefix(endpoint, flavour, messages, http, thinking=thinking)
+        if question:
+            whole = _asking(messages, question)
+            prompt = await tokens.render(endpoint, flavour, whole, http, thinking=thinking)
+        else:
+            prompt = await prefix(endpoint, flavour, messages, http, thinking=thinking)
         if prompt is not None:
             async with aclosing(_complete(endpoint, prompt, http)) as events:
                 async for event in events:
                     yield event
             return
+    if question:
+        return
     request = ChatRequest(
         _asking(messages, SHORTEST), max_tokens=1, temperature=0, thinking=thinking
     )

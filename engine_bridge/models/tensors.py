@@ -43,6 +43,7 @@ SCALARS = {
 HEAD, EMBEDDINGS = "output.weight", "token_embd.weight"
 PLAIN = frozenset({"F32", "F16", "BF16", "F64", "I8", "I16", "I32", "I64"})
 """Types that are not quantised."""
+_ALL_ATTENTION = frozenset({"llama", "qwen2", "qwen2moe", "qwen3", "qwen3moe", "gemma", "granite"})
 
 Value = int | float | bool | str
 
@@ -138,6 +139,13 @@ class Gguf:
             if tensor.role == role:
                 counts[tensor.type] += tensor.nbytes
         return dict(counts.most_common())
+
+
+def rolls_back(gguf: Gguf) -> bool:
+    """Whether any end of what the engine has read can be taken back without reading the rest
+    again: only of models that are known to attend to every token, and keep no running state."""
+    has_window = any(key.endswith(".attention.sliding_window") for key in gguf.fields)
+    return gguf.architecture in _ALL_ATTENTION and not has_window
 
 
 def attention_share(gguf: Gguf) -> float | None:

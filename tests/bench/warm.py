@@ -5,7 +5,10 @@
 Everything happens in one run of one engine with a home of its own, so nothing is kept from before:
 
 - cold: a document of so many tokens and a question; TTFT, and how wrong the ETA was on the way;
-- second: another question on it; the ratio of the two TTFTs;
+- second: another question at once after the answer; the ratio of the two TTFTs;
+- rested: one that comes when the app has read the answer's end (it does so by itself);
+- typed: one that its user looked at for a moment before sending it, so that it was read, too;
+- bare: what the engine alone needs for as many new tokens as each of these had;
 - warmed: another document of the same length is attached and warmed while nobody asks (the user
   types for as long as it takes); what share of its prefill the question then does not wait for;
 - interrupted: a third one, whose question comes halfway through the warm-up.
@@ -21,8 +24,14 @@ import time
 
 from own_home import own_home
 
-QUESTIONS = ("Who signed the lease?", "What does room 14 hold?", "When does it end?")
+QUESTIONS = (
+    "Who signed the lease?",
+    "What does room 14 hold?",
+    "When does it end?",
+    "Who inspects the northern wall?",
+)
 ANSWER_TOKENS = 8
+REST_S = 3.0
 
 
 def text_of(seed: int, tokens: int) -> str:
@@ -58,14 +67,52 @@ def eta_errors(seen: list[tuple[float, float, float]], ended: float) -> dict[str
     }
 
 
-async def ask(talk, engine, question: str, warmer=None) -> dict[str, object]:
+async def bare(engine, talk, new_tokens: int) -> float:
+    """Seconds to the first token of the engine's own completion, with so many new tokens after
+    what it has read of the conversation."""
+    import httpx
+
+    from engine_bridge.chat import warm
+    from engine_bridge.chat.flavour import LLAMA_SERVER
+
+    at = engine.endpoint
+    async with httpx.AsyncClient(base_url=at.base_url, headers=at.headers, timeout=600) as http:
+
+        async def post(path: str, body: dict[str, object]) -> dict[str, object]:
+            return (await http.post(path, json=body)).json()
+
+        prefix = await warm.prefix(at, LLAMA_SERVER, talk.messages(), http)
+        words = " ".join(f"{n} clerks and {n % 7} keys" for n in range(new_tokens, 4 * new_tokens))
+        known, new = [
+            (await post("/tokenize", {"content": text, "parse_special": True}))["tokens"]
+            for text in (prefix, words)
+        ]
+        body: dict[str, object] = {"prompt": known, "n_predict": 1, "temperature": 0}
+        await post("/completion", body)
+        began = time.monotonic()
+        found = await post("/completion", body | {"prompt": known + new[:new_tokens]})
+        took = time.monotonic() - began
+        assert found["timings"]["prompt_n"] == new_tokens, found["timings"]
+        return took
+
+
+async def rest(warmer) -> None:
+    """Do what a user does who reads an answer: nothing, for longer than the engine's status lags
+    behind."""
+    await asyncio.sleep(REST_S)
+    while warmer.is_warming:
+        await asyncio.sleep(0.02)
+
+
+async def ask(talk, engine, question: str, warmer) -> dict[str, object]:
     from engine_bridge.chat.events import Prefill, Text
 
-    seen, ended = [], 0.0
+    seen, ended, began, waited = [], 0.0, time.monotonic(), 0.0
     async for event in talk.ask(question, engine):
         now = time.monotonic()
-        if warmer is not None:
-            warmer.take(event)
+        warmer.take(event)
+        if isinstance(event, Text) and not waited:
+            waited = now - began
         if isinstance(event, Prefill) and event.eta_s is not None and event.share < 1:
             seen.append((event.share, now, event.eta_s))
         elif isinstance(event, Prefill | Text) and not ended:
@@ -74,6 +121,7 @@ async def ask(talk, engine, question: str, warmer=None) -> dict[str, object]:
     told = {
         "prompt": found.prompt_tokens,
         "cached": found.cached_tokens,
+        "waited_s": round(waited, 3),
         "ttft_s": round(found.ttft_s, 3),
         "queue_s": round(found.queue_s or 0, 3),
         "prefill_s": round(found.prefill_s or 0, 3),
@@ -102,21 +150,41 @@ async def measure(model: str, tokens: int, skip_warming: bool) -> dict[str, obje
     counter = Counter()
     spec = EngineSpec(model=model, context_tokens=tokens + 1024)
     engine = await open_engine(spec)
+    running = asyncio.create_task(asyncio.sleep(0))
     try:
         await engine.start(spec)
         await wait_until_ready(engine)
         talk = about(1)
-        found: dict[str, object] = {"cold": await ask(talk, engine, QUESTIONS[0])}
-        found["second"] = await ask(talk, engine, QUESTIONS[1])
-        found["third"] = await ask(talk, engine, QUESTIONS[2])
-        cold = found["cold"]["ttft_s"]
-        found["cold / second"] = round(cold / found["second"]["ttft_s"], 1)
-        found["cold / third"] = round(cold / found["third"]["ttft_s"], 1)
-        if skip_warming:
-            return found
-        current = [about(2)]
+        current = [talk]
         warmer = Warmer(engine, lambda: current[0], counter)
         running = asyncio.create_task(warmer.run())
+        warmer.hold()
+        found: dict[str, object] = {"cold": await ask(talk, engine, QUESTIONS[0], warmer)}
+        found["second"] = await ask(talk, engine, QUESTIONS[1], warmer)
+        warmer.release()
+        await rest(warmer)
+        warmer.hold()
+        found["rested"] = await ask(talk, engine, QUESTIONS[2], warmer)
+        warmer.release()
+        await rest(warmer)
+        warmer.typed(QUESTIONS[3])
+        await rest(warmer)
+        warmer.hold()
+        found["typed"] = await ask(talk, engine, QUESTIONS[3], warmer)
+        cold = found["cold"]["ttft_s"]
+        for name in ("second", "rested", "typed"):
+            new = found[name]["prompt"] - found[name]["cached"]
+            alone = await bare(engine, talk, new)
+            found[name] |= {
+                "new": new,
+                "cold / this": round(cold / found[name]["ttft_s"], 1),
+                "bare_s": round(alone, 3),
+                "cold / bare": round(cold / alone, 1),
+            }
+        warmer.release()
+        if skip_warming:
+            return found
+        current[0] = about(2)
         for name, enough in (("warmed", 1.0), ("interrupted", 0.5)):
             document = current[0].documents[0].sha256
             began = time.monotonic()
@@ -135,9 +203,9 @@ async def measure(model: str, tokens: int, skip_warming: bool) -> dict[str, obje
             }
             assert warmer.warmth(document).state is Warm.WARM
             current[0] = about(3)
-        running.cancel()
         return found
     finally:
+        running.cancel()
         await engine.stop()
         await engine.close()
 

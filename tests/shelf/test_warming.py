@@ -1,6 +1,7 @@
 """What is warm is what the engine says, token for token what a question starts with."""
 
 import asyncio
+from functools import partial
 
 import httpx
 from shelf_engine import prose, until, warming
@@ -249,3 +250,58 @@ async def prompt_tokens_read(engine) -> float:
         text = (await http.get(f"{at.base_url}/metrics", headers=at.headers)).text
     row = next(row for row in text.splitlines() if row.startswith("llamacpp:prompt_tokens_total "))
     return float(row.split()[1])
+
+
+async def test_after_an_answer_only_the_words_of_the_next_question_are_new(opened):
+    talk = talk_about("Bridge")
+    async with opened() as engine, warming(engine, talk) as warmer:
+        warmer.hold()
+        async with asyncio.timeout(60):
+            async for event in talk.ask("Where is bridge 3?", engine):
+                warmer.take(event)
+        warmer.release()
+        assert is_warm(warmer, talk)
+        await until(lambda: warmer.is_warming, "the end of the answer is read")
+        await until(lambda: not warmer.is_warming, "it was read")
+        warmer.poke()
+        await asyncio.sleep(0.2)
+        assert not warmer.is_warming  # nothing is left to read
+        warmer.hold()
+        question = "And where is bridge number 5?"
+        found = await timings_of(talk, engine, question)
+        words = await talk.counter.text(question, engine)
+        closing = await split(engine, "<|im_end|>\n<|im_start|>assistant\n")
+        assert found.prompt_tokens - found.cached_tokens <= words + len(closing)
+        warmer.release()
+
+
+async def test_typed_words_are_read_while_the_user_rests_and_others_cost_only_themselves(opened):
+    talk = talk_about("Church")
+    async with opened() as engine, warming(engine, talk) as warmer:
+        warmer.poke()
+        await until(lambda: is_warm(warmer, talk) and not warmer.is_warming, "warm")
+        for typed in ("Where is chur", "Where is church number 3 kept?"):
+            warmer.typed(typed)
+            await until(partial(warmer.has_read, typed), "the words are read")
+        warmer.hold()
+        found = await timings_of(talk, engine, "Where is church number 3 kept?")
+        assert found.prompt_tokens - found.cached_tokens == 1
+        warmer.release()
+        assert is_warm(warmer, talk)
+
+
+async def test_words_being_read_stop_when_they_change_and_are_not_kept_on_disk(opened):
+    talk = talk_about("Mill")
+    async with opened() as engine, warming(engine, talk) as warmer:
+        warmer.poke()
+        await until(lambda: is_warm(warmer, talk) and not warmer.is_warming, "warm")
+        before = kept.entries()
+        warmer.typed("How many mills " + "and their millers " * 60)
+        await until(lambda: warmer.is_warming, "the words are read")
+        warmer.typed("")
+        assert not warmer.is_warming
+        warmer.with_words = False
+        warmer.typed("How many mills?")
+        await asyncio.sleep(0.2)
+        assert not warmer.is_warming
+        assert kept.entries() == before

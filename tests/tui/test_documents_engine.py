@@ -59,6 +59,17 @@ async def test_a_document_is_counted_and_warmed_and_the_question_finds_it_read(
         assert timings.prompt_tokens is not None
         assert timings.prompt_tokens > row.tokens
 
+        app._chat.composer.put("And when does the tenant pay?")
+        warmer = desk.context.warmer
+        assert warmer is not None
+        await until(pilot, lambda: warmer.has_read("And when does the tenant pay?"), "words read")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(replies(app)) == 2 and replies(app)[1].is_done, "an answer")
+        timings = replies(app)[1].timings
+        assert timings is not None
+        assert timings.prompt_tokens is not None
+        assert timings.cached_tokens == timings.prompt_tokens - 1, "only the last token is new"
+
 
 async def test_what_is_too_long_is_asked_about_and_nothing_is_cut(
     host_home: Path, spec: EngineSpec

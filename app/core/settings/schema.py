@@ -138,6 +138,13 @@ class DocumentSettings(Section):
         " on the disk.",
         Applies.NOW,
     )
+    words: bool = setting(
+        True,
+        "Read what you type",
+        "While you rest, the question you are typing on a document is read ahead as well, by the"
+        " embedded engine: it costs the processor a moment each time.",
+        Applies.NOW,
+    )
 
 
 class ChatSettings(Section):

@@ -44,6 +44,8 @@ class Prefix:
     thinking: bool | None
     documents: tuple[tuple[str, str], ...]
     turns: int
+    typed: str = ""
+    """The next question as far as it is typed."""
 
 
 class Cached:
@@ -71,9 +73,13 @@ class Cached:
         """Tokens of all documents; a quarter of the characters where they are not counted yet."""
         return sum(self._tokens(each) for each in self._conversation().documents)
 
-    def note(self, read: int, total: int | None) -> None:
-        """The engine has read `read` tokens of the prompt as it is now, of `total`."""
-        self._place, self.prefix = place_of(self._engine), self.now()
+    def note(self, read: int, total: int | None, *, answering: bool = False) -> None:
+        """The engine has read `read` tokens of the prompt as it is now, of `total`. While it is
+        `answering`, what follows the answer is still to come."""
+        now = self.now()
+        if answering:
+            now = replace(now, turns=min(now.turns, self._asked()))
+        self._place, self.prefix = place_of(self._engine), now
         self._read, self.total, self.is_sure = read, total, True
 
     def forget(self) -> None:
@@ -86,11 +92,11 @@ class Cached:
         nothing of that."""
         match event:
             case Prefill(processed, total):
-                self.note(processed, total)
+                self.note(processed, total, answering=True)
             case Text() | Reasoning() if self._read < (self.total or 0) or self.total is None:
-                self.note(self.total or self.documents_tokens, self.total)
+                self.note(self.total or self.documents_tokens, self.total, answering=True)
             case Progress(timings) | Finished(_, timings) if timings.prompt_tokens:
-                self.note(timings.prompt_tokens, timings.prompt_tokens)
+                self.note(timings.prompt_tokens, timings.prompt_tokens, answering=True)
             case _:
                 return False
         return True
@@ -129,10 +135,15 @@ class Cached:
             count_answered(conversation.turns) - conversation.unsent_turns,
         )
 
+    def _asked(self) -> int:
+        """How many turns were answered before the last answer."""
+        conversation = self._conversation()
+        return count_answered(conversation.turns[:-1]) - conversation.unsent_turns
+
     def _covers(self, now: Prefix) -> bool:
         known = self.prefix
         return known is not None and (
-            replace(known, turns=0) == replace(now, turns=0) and known.turns >= now.turns
+            replace(known, turns=0) == replace(now, turns=0, typed="") and known.turns >= now.turns
         )
 
     def _same_head(self) -> bool:

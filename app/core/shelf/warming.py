@@ -1,6 +1,9 @@
 """Warming: the documents are read into the engine's cache while the user still types.
 
 A question stops it at once: what was computed stays in the engine's cache and serves the question.
+After an answer its end and the beginning of the next question's message are read, too, and on the
+embedded engine what is typed of that question when the user rests; so of a question that comes
+after a rest nothing is left to read but its last token.
 When another program used the engine in between, the prefix is asked for once more, and the
 engine's word taken again.
 """
@@ -14,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from app.core.chat.answering import is_ours
 from app.core.i18n import _
-from app.core.shelf import kept
+from app.core.shelf import kept, words
 from app.core.shelf.cached import Cached, Prefix, Warmth, count_answered
 from app.core.shelf.counting import Counter
 from engine_bridge.chat.events import Event, Prefill
@@ -47,9 +50,12 @@ class Warmer:
         enabled: bool = True,
         attached: bool = False,
         rewarm: bool = False,
+        with_words: bool = True,
     ) -> None:
-        """`rewarm`: after a restart of the engine, too, without being asked."""
+        """`rewarm`: after a restart of the engine, too, without being asked. `with_words`: also
+        what is typed of the next question."""
         self.enabled, self.attached, self.rewarm = enabled, attached, rewarm
+        self.with_words = with_words
         self.eta_s: float | None = None
         """Seconds until the running warm-up is done; None where none runs or nobody knows."""
         self.problem = ""
@@ -60,6 +66,11 @@ class Warmer:
         self._wake = asyncio.Event()
         self._held = 0
         self._task: asyncio.Task[None] | None = None
+        self._doing: Prefix | None = None
+        """What the task reads."""
+        self._typed = ""
+        self._read: Prefix | None = None
+        """What was typed and read last."""
         self._rested_at = 0.0
         self._unasked: Prefix | None = None
         """What was lost by a restart, and is warmed again only when asked."""
@@ -74,10 +85,11 @@ class Warmer:
                 await self._wake.wait()
                 self._wake.clear()
                 if self._may_warm() and (prefix := self._wanted()):
+                    self._doing = prefix
                     task = self._task = asyncio.create_task(self._warm(prefix))
                     await asyncio.wait([task])
                     if self._task is task:
-                        self._task = None
+                        self._task = self._doing = None
                     if not task.cancelled() and (error := task.exception()) is not None:
                         self.problem = repr(error)  # a fault of ours, not to be tried for ever
                     self._rested_at = time.monotonic()
@@ -88,11 +100,25 @@ class Warmer:
 
     def poke(self) -> None:
         """The conversation or a setting changed: look again what there is to warm."""
-        if self._task is not None and self._cached.prefix != self._cached.now():
+        if self._doing is not None and replace(self._doing, typed="") != self._cached.now():
             self._cancel()
         self.problem = ""
         self._wake.set()
         self._on_change()
+
+    def typed(self, text: str) -> None:
+        """The user rests after typing this, the next question as it would be sent; empty while
+        they type on, or where it is something else."""
+        if self._doing is not None and self._doing.typed not in ("", text):
+            self._cancel()
+        self._typed = text
+        if text:
+            self._wake.set()
+
+    def has_read(self, question: str) -> bool:
+        """Whether this question, after the conversation as it is, is in the cache."""
+        wanted = replace(self._cached.now(), typed=question)
+        return self._task is None and wanted == self._read and self._cached.holds(wanted)
 
     def warm_now(self) -> None:
         """Warm again what a restart of the engine lost."""
@@ -137,9 +163,12 @@ class Warmer:
     def _wanted(self) -> Prefix | None:
         """What should be warm and is not known to be."""
         now = self._cached.now()
-        if not now.documents or self.problem or self._cached.holds(now):
+        if not now.documents or self.problem:
             return None
-        return now
+        if not self._cached.holds(now):
+            return now
+        now = replace(now, typed=self._typed)
+        return now if self._typed and self.with_words and now != self._read else None
 
     # What happens
 
@@ -170,6 +199,10 @@ class Warmer:
         engine, conversation = self._engine, _answered(self._conversation())
         endpoint = engine.endpoint
         if endpoint is None:
+            return
+        if prefix.typed:
+            self._read = prefix
+            await words.read(prefix.typed, conversation, engine)
             return
         try:
             for document in conversation.documents:
@@ -232,7 +265,9 @@ class Warmer:
     def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
-            self._task = None
+            if self._doing is not None and self._doing.typed:
+                self._read = None
+            self._task = self._doing = None
             self.eta_s = None
             self._on_change()
 

@@ -72,12 +72,17 @@ class Context:
             return
         settings = self._chat.app.settings.documents
         self.warmer.enabled, self.warmer.rewarm = settings.warm, settings.rewarm
-        self.warmer.attached = settings.warm_servers
+        self.warmer.attached, self.warmer.with_words = settings.warm_servers, settings.words
         self._chat.app.conversation.counter = self.counter
         self.warmer.poke()
         self._chat.run_worker(
             cast(WorkType[None], self._count), group="count-context", exclusive=True
         )
+
+    def typed(self, question: str) -> None:
+        """The user rests after typing this question; empty while they type."""
+        if self.warmer is not None:
+            self.warmer.typed(question)
 
     def warm_again(self) -> None:
         """Read again what a restart of the engine lost."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SHOW_S = 0.1
 """Changes within so many seconds are shown together."""
+REST_S = 0.6
+"""Who types nothing for so many seconds thinks, or reads again what they typed."""
 
 
 class Desk:
@@ -41,6 +43,7 @@ class Desk:
         self.context = Context(chat, self.changed)
         self.trail = Trail(chat, self)
         self._timer: Timer | None = None
+        self._rest: Timer | None = None
         self._watchers: list[Callable[[], None]] = []
 
     @property
@@ -133,14 +136,32 @@ class Desk:
         for document in await self._chat.composer.pastes.documents(text):
             await asyncio.to_thread(document_prompt, document)
             self._attach(document)
-        known = {document.title for document in self._conversation.documents}
-        known |= {reading.source for reading in self.readings}
-        for path in mentions(text):
-            if path in known or Path(path).name in known:
-                continue
+        for path in self._unknown(text):
             if await asyncio.to_thread(_is_file, path):
                 self.attach(path)
         self.changed()
+
+    def _unknown(self, text: str) -> list[str]:
+        """What a message refers to after @ that is not attached."""
+        known = {document.title for document in self._conversation.documents}
+        known |= {reading.source for reading in self.readings}
+        return [path for path in mentions(text) if not {path, Path(path).name} & known]
+
+    def typing(self) -> None:
+        """Something was typed: when the user rests, it is read ahead."""
+        if self._rest is not None:
+            self._rest.stop()
+        self.context.typed("")
+        self._rest = self._chat.set_timer(REST_S, self._rests)
+
+    def _rests(self) -> None:
+        """Let the question be read as far as it is typed, unless sending it would do other things
+        as well: attach what it refers to, run a command, replace a question."""
+        text, talk = self._chat.composer.text.strip(), self._chat.talk
+        is_plain = talk.editing is None and talk.thinking is None and not text.startswith("/")
+        refers = self._unknown(text) or any(self._chat.composer.pastes.tokens(text))
+        if is_plain and not refers:
+            self.context.typed(text)
 
     def add_kept(self) -> None:
         """Ask for a document of an earlier session and attach it."""

@@ -125,6 +125,10 @@ class DocumentScreen(Screen[None]):
     async def _open_token(self, event: TokenArea.TokenOpened) -> None:
         await self.desk.open(await self.composer.pastes.document(event.number))
 
+    @on(Composer.Changed, "#composer")
+    def _typing(self) -> None:
+        self.desk.typing()
+
     @on(Composer.Mentioned)
     def _attach_mentioned(self, event: Composer.Mentioned) -> None:
         self.desk.attach(event.path)
