@@ -130,4 +130,6 @@ def _shape(model: Path) -> plan.ModelShape:
         kv_heads=gguf.arch("attention.head_count_kv") or heads,
         key_length=gguf.arch("attention.key_length") or length,
         value_length=gguf.arch("attention.value_length") or length,
+        # F32; flash attention does without.
+        score_bytes=0 if serve.FLASH_ATTENTION else 4 * heads * serve.BATCH_TOKENS,
     )

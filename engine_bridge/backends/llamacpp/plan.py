@@ -27,11 +27,18 @@ class ModelShape:
     kv_heads: int
     key_length: int
     value_length: int
+    score_bytes: int = 0
+    """Bytes of attention scores a token of the context takes while a batch is computed."""
 
     @property
     def kv_bytes_per_token(self) -> int:
         """Bytes of F16 keys and values a token takes over all layers."""
         return self.layers * self.kv_heads * (self.key_length + self.value_length) * 2
+
+    @property
+    def bytes_per_token(self) -> int:
+        """All that a token of the context takes."""
+        return self.kv_bytes_per_token + self.score_bytes
 
 
 def plan_context(
@@ -42,7 +49,7 @@ def plan_context(
     Raises UnavailableError when not even a small context fits beside the weights.
     """
     room = free_bytes - model_bytes - RUNTIME_BYTES
-    per_token = max(shape.kv_bytes_per_token, 1)
+    per_token = max(shape.bytes_per_token, 1)
     if asked is not None:
         if asked * per_token > room:
             raise UnavailableError(
@@ -66,6 +73,6 @@ def plan_context(
 def plan_cache(shape: ModelShape, model_bytes: int, free_bytes: int, context_tokens: int) -> int:
     """Bytes of memory for prompts that were read before the present one: a part of what is left
     beside weights and KV cache. 0 where that would not hold a prompt of 1,024 tokens."""
-    left = free_bytes - model_bytes - RUNTIME_BYTES - context_tokens * shape.kv_bytes_per_token
+    left = free_bytes - model_bytes - RUNTIME_BYTES - context_tokens * shape.bytes_per_token
     room = min(int(max(left, 0) * CACHE_SHARE), MOST_CACHE_BYTES)
     return room if room >= STEP_TOKENS * shape.kv_bytes_per_token else 0

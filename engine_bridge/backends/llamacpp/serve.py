@@ -6,6 +6,7 @@ serves until told to end. The end of standard input means that the host is gone:
 
 import json
 import os
+import platform
 import sys
 from dataclasses import asdict, dataclass
 
@@ -42,6 +43,13 @@ BATCH_TOKENS = 512 if sys.platform == "darwin" else 128
 that a reply was stopped; on a CPU, 64 to 2,048 were equally fast (1,000 tokens of the 0.5B
 model: 31 to 34 tokens per CPU-second), while a GPU, as on a Mac, wants more at once. At least
 64, or a long draft of the speculation does not fit."""
+
+FLASH_ATTENTION = platform.machine().lower() not in ("x86_64", "amd64")
+"""Elsewhere llama.cpp decides. On x86 its kernel is slow for fewer than 64 tokens at a time, which
+is what an answer and a second question are (0.5B model, two cores, CPU time, flash attention
+against none; 19 tokens after 2,000: 0.87 and 0.59 s, after 5,900: 5.3 and 1.6 s; decoding there
+4.9 and 7.6 tokens a second), and reading all of a long prompt gains little (47.2 and 46.4 s for
+2,000 tokens, 202 and 226 s for 5,900)."""
 
 ENVIRONMENT = {
     # Else two threads spin against each other on a busy machine and decoding collapses.
@@ -84,6 +92,8 @@ def _parameters(spec: ServeSpec) -> "object":
     p.n_parallel = 1
     p.n_batch = p.n_ubatch = BATCH_TOKENS
     p.cpuparams.n_threads = p.cpuparams_batch.n_threads = spec.n_threads
+    if not FLASH_ATTENTION:
+        p.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     p.endpoint_metrics = p.endpoint_slots = True
     p.ui = False
     p.no_extra_bufts = spec.no_extra_bufts
