@@ -3,16 +3,23 @@
 import email
 import email.policy
 import mailbox
+from email.header import decode_header, make_header
 from email.message import EmailMessage
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.core.documents.decode import decode
 from app.core.documents.formats.extracted import Extracted
 from app.core.documents.formats.web_page import to_markdown
 from app.core.documents.progress import Progress, Report
-from engine_bridge.errors import BridgeError
+from engine_bridge.errors import BridgeError, UsageError
+
+if TYPE_CHECKING:
+    from oxmsg import Message
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_HTML_BODY, _RTF_BODY = 0x1013, 0x1009
+"""Properties of a .msg."""
 
 
 def read_eml(path: Path, title: str, report: Report) -> Extracted:
@@ -42,16 +49,44 @@ def read_msg(path: Path, title: str, report: Report) -> Extracted:
     found = Extracted("mail")
     message = Message.load(str(path))
     heads = {
-        "From": message.sender,
-        "To": ", ".join(f"{one.name} <{one.email_address}>" for one in message.recipients),
+        "From": _decoded(message.sender or ""),
+        "To": ", ".join(_named(one.name, one.email_address) for one in message.recipients),
         "Date": message.sent_date,
-        "Subject": message.subject,
+        "Subject": _decoded(message.subject),
+        "Attached": ", ".join(one.file_name for one in message.attachments if one.file_name),
     }
     lines = [f"{name}: {value}" for name, value in heads.items() if value]
-    body = message.body or to_markdown(message.html_body or "")[0]
+    body = message.body or to_markdown(_html(message))[0]
+    if not body.strip() and message.properties.binary_prop_value(_RTF_BODY):
+        raise UsageError(
+            f"{title} holds its text as RTF alone, which is not read.",
+            "Save it as HTML or plain text and attach that.",
+        )
     found.add("\n".join(lines) + f"\n\n{body}")
-    _note(found, message.attachment_count)
+    _note(found, len(message.attachments))
     return found
+
+
+def _html(message: "Message") -> str:
+    """The body as HTML. What its code page says can be wrong, or nothing that is known."""
+    try:
+        return message.html_body or ""
+    except (LookupError, ValueError):
+        return decode(message.properties.binary_prop_value(_HTML_BODY) or b"", "the message")[0]
+
+
+def _named(name: str, address: str) -> str:
+    """Recipients of many messages have their address for a name."""
+    name = _decoded(name)
+    return f"{name} <{address}>" if address and name not in ("", address) else name or address
+
+
+def _decoded(text: str) -> str:
+    """A header's value without the codes that e-mail has for other letters (=?GBK?B?…?=)."""
+    try:
+        return str(make_header(decode_header(text)))
+    except (LookupError, ValueError):
+        return text
 
 
 def _note(found: Extracted, attachments: int) -> None:
