@@ -5,8 +5,8 @@ from shelf_engine import prose
 
 from app.core.chat.conversation import Conversation, Parameters, Turn
 from app.core.context import budget, fitting, parts
-from app.core.context.budget import TooLongError, plan
-from app.core.context.fitting import BiggerContext, DropDocument, DropTurns, TakePart
+from app.core.context.budget import Budget, TooLongError, plan
+from app.core.context.fitting import BiggerContext, BiggerModel, DropDocument, DropTurns, TakePart
 from app.core.shelf.counting import Counter
 
 
@@ -119,6 +119,15 @@ async def test_dropped_turns_stay_in_the_conversation_and_leave_the_prompt(opene
         assert (await plan(talk, engine, counter, "Third? " * 200)).fits
     assert [message.content for message in talk.messages()] == ["Second?", "Short."]
     assert talk.turns[:2] == old
+
+
+def test_cure_names_one_model_that_is_large_enough():
+    models = tuple(BiggerModel(name, name, 1 << 17) for name in ("one", "two", "three"))
+    drop = DropDocument("a", "a.txt", 9000, suffices=True)
+    _reason, cure = fitting.sentences(Budget(9000, "exact", 4096, 1024, choices=(drop, *models)))
+    assert cure.count("--model") == 1
+    assert "--model one" in cure
+    assert "a.txt" in cure
 
 
 def test_part_of_a_document_keeps_its_page_and_line_numbers():

@@ -145,6 +145,9 @@ async def test_a_folder_is_shown_before_it_goes_in(home: Path, folder: Path) -> 
         shown = " ".join(str(label.render()) for label in app.screen.query("Label"))
         assert "2 files" in shown
         assert "tokens" in shown
+        await pilot.press(*"Who", "space", *"pays")
+        app.screen.post_message(events.Paste(" now"))
+        await until(pilot, lambda: composer.text == "Who pays now", "what was typed meanwhile")
         await pilot.press("enter")
         await until(pilot, lambda: titles(app), "a document")
         assert len(app.conversation.documents[0].pages) == 2

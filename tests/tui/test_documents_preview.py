@@ -78,6 +78,18 @@ async def test_one_goes_to_pages_and_sees_which_one_it_is(home: Path) -> None:
         assert "no such place" in "".join(each.message for each in app._notifications)
 
 
+async def test_the_head_names_the_page_that_was_pointed_at(home: Path) -> None:
+    document = book(5)
+    async with running() as (app, pilot, _):
+        screen = PreviewScreen(document, app.glyphs, document.pages[3])
+        await app.push_screen(screen)
+        await until(pilot, lambda: "p.4" in head(screen), "the page of the place")
+        assert any("Chapter 4" in row for row in drawn(screen))
+        assert "Chapter 4" not in drawn(screen)[0]
+        await pilot.press("end")
+        await until(pilot, lambda: "p.5" in head(screen), "the page in view")
+
+
 async def test_without_pages_one_goes_to_lines(home: Path) -> None:
     lines = "\n".join(f"this is line {number} of the text, not short" for number in range(1, 400))
     async with running((100, 30)) as (app, pilot, _):

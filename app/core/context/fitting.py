@@ -212,7 +212,8 @@ def sentences(budget: "Budget") -> tuple[str, str]:
         context=budget.context_tokens or 0,
     )
     enough = [each for each in budget.choices if each.suffices] or list(budget.choices)
-    told = [words(each) for each in enough[:4]]
+    models = [each for each in enough if isinstance(each, BiggerModel)]
+    told = [words(each) for each in enough if each not in models[1:]][:4]
     if not told:
         return reason, _("Ask something shorter.")
     cure = _("; or ").join(told)

@@ -48,7 +48,7 @@ class PopUp(OptionList, can_focus=False):
     def move(self, step: int) -> None:
         """Move the bar, around the ends."""
         if self._offers:
-            self.highlighted = ((self.highlighted or 0) + step) % len(self._offers)
+            self.action_cursor_down() if step > 0 else self.action_cursor_up()
 
 
 def _row(offer: Offer, widest: int) -> Content:

@@ -76,7 +76,7 @@ class SpeedCard(Rows):
         )
 
     def _context_row(self, width: int) -> Content:
-        used = self._used
+        used = self._live.context_used
         if not self.context_tokens:
             words = NOTHING if used is None else _("{n:,} tokens").format(n=used)
             return Content.assemble((_("context") + " ", "$muted"), words)
@@ -93,14 +93,6 @@ class SpeedCard(Rows):
         return Content.assemble((_("context") + " ", "$muted"), bar, words)
 
     @property
-    def _used(self) -> int | None:
-        """Tokens: what a reply under way has, else what the next prompt has so far."""
-        live = self._live
-        if live.budget is not None and not live.is_running:
-            return live.budget.prompt_tokens
-        return live.context_used
-
-    @property
     def _documents(self) -> int:
         budget = self._live.budget
         return sum(share.tokens for share in budget.documents) if budget else 0
@@ -110,7 +102,7 @@ class SpeedCard(Rows):
         budget = self._live.budget
         if budget is None or not budget.documents:
             return []
-        used = self._used or 0
+        used = self._live.context_used or 0
         documents = figures.short_count(self._documents)
         turns = figures.short_count(max(0, used - self._documents))
         reserve = figures.short_count(budget.reserve_tokens)

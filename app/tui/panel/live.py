@@ -95,7 +95,9 @@ class Live:
 
     @property
     def context_used(self) -> int | None:
-        """Tokens of prompt and reply together."""
+        """Tokens: what a reply under way has, else what the next prompt has so far."""
+        if self.budget is not None and not self.is_running:
+            return self.budget.prompt_tokens
         if self.timings.prompt_tokens is None:
             return self.prefill.processed if self.prefill else None
         return self.timings.prompt_tokens + (self.timings.completion_tokens or 0)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -18,6 +18,7 @@ from engine_bridge.models.progress import size_text
 
 if TYPE_CHECKING:
     from app.core.documents.folder import FolderPreview
+    from app.tui.app import LingChat
 
 BYTES_PER_TOKEN = 3.5
 """For a first look at files nobody has read yet."""
@@ -77,7 +78,7 @@ class AttachScreen(ModalScreen[str]):
         """Move through the offers."""
         if self._found:
             options = self.query_one(OptionList)
-            options.highlighted = ((options.highlighted or 0) + step) % len(self._found)
+            options.action_cursor_down() if step > 0 else options.action_cursor_up()
             self._is_chosen = True
 
     def action_complete(self) -> None:
@@ -114,9 +115,22 @@ class FolderScreen(ModalScreen[bool]):
         Binding("escape", "answer(False)", _("Back"), id="folder.cancel"),
     ]
 
+    app: "LingChat"
+
     def __init__(self, preview: "FolderPreview") -> None:
         super().__init__()
         self._preview = preview
+
+    def on_key(self, event: events.Key) -> None:
+        """Who types while this opens, as at a start with a folder, types on in the composer."""
+        if event.is_printable and event.character:
+            event.stop()
+            self.app.chat.composer.insert(event.character)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """The same of what is pasted."""
+        event.stop()
+        self.app.chat.composer.post_message(events.Paste(event.text))
 
     def compose(self) -> ComposeResult:
         preview = self._preview

@@ -172,7 +172,7 @@ class ChatScreen(DocumentScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "stop":
-            return self.talk.can_stop or self.desk.is_reading
+            return self.talk.can_stop or self.desk.is_reading or self.desk.trail.is_opening
         if action in ("copy", "regenerate"):
             return self.transcript.last_reply is not None
         return True
@@ -248,6 +248,8 @@ class ChatScreen(DocumentScreen):
     def action_stop(self) -> None:
         """Stop the running reply, or take back the message that waits, or give up an edit or
         reading."""
+        if self.desk.trail.give_up():  # meant for the preview that was about to open
+            return
         if not self.talk.is_running and self.desk.stop_reading():
             return
         if self.talk.editing is not None and not self.talk.is_running:

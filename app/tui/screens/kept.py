@@ -88,7 +88,7 @@ class KeptScreen(ModalScreen[str]):
         """Move through the documents."""
         if self._shown:
             options = self.query_one(OptionList)
-            options.highlighted = ((options.highlighted or 0) + step) % len(self._shown)
+            options.action_cursor_down() if step > 0 else options.action_cursor_up()
 
     async def action_forget(self) -> None:
         """Delete the document from this machine; sessions that have it lose its text."""

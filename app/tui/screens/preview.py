@@ -108,8 +108,8 @@ class PreviewScreen(Screen[None]):
             self._shown = head
 
     def _place_in_view(self) -> str:
-        """The last mark above what is in view."""
-        text, end = self._view.text.text, self._view.offset_in_view + len("\n[p.")
+        """The last mark above what is looked at."""
+        text, end = self._view.text.text, self._view.place_in_view + len("\n[p.")
         at = max(text.rfind("\n[p.", 0, end), text.rfind("\n[l.", max(0, end - NEAR), end))
         found = _MARK.match(text, at + 1) if at >= 0 else None
         return found[1] if found else ""

@@ -113,9 +113,9 @@ class DocumentScreen(Screen[None]):
             composer.put(after)
         composer.focus()
 
-    async def action_next_source(self) -> None:
+    def action_next_source(self) -> None:
         """Open the next place that the last reply cites or quotes."""
-        await self.desk.trail.next(self.transcript.last_reply)
+        self.desk.trail.go(self.transcript.last_reply)
 
     async def action_cite(self, text: str) -> None:
         """Open the place that this citation names."""

@@ -57,6 +57,17 @@ class TextView(ScrollView, can_focus=True):
         """Where in the text the first row begins."""
         return self._pieces.offset_at(round(self.scroll_y))
 
+    @property
+    def place_in_view(self) -> int:
+        """The place of the text that is looked at: what is pointed at, as long as it is in view,
+        else the first row."""
+        at = self.found.at
+        if at >= 0:
+            row = self._pieces.row_of(at, self._look) - round(self.scroll_y)
+            if 0 <= row < self.size.height:
+                return at
+        return self.offset_in_view
+
     def show(self, text: Text, offset: int = 0) -> None:
         """Show this text from `offset` on."""
         self._pieces = Pieces(text)

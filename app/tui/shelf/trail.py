@@ -3,6 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from textual.worker import Worker
+
 from app.core.i18n import _
 from app.tui import keymap
 from app.tui.transcript.entries import Reply
@@ -24,6 +26,7 @@ class Trail:
         self._desk = desk
         self._reply: Reply | None = None
         self._at = -1
+        self._opening: Worker[None] | None = None
 
     async def check_all(self) -> None:
         """The same for every reply of a conversation that was opened, the last one first."""
@@ -58,6 +61,22 @@ class Trail:
         from app.core.citations import sources_of
 
         return await asyncio.to_thread(sources_of, text, self._chat.app.conversation)
+
+    def go(self, reply: Reply | None) -> None:
+        """Open the next place of a reply, as soon as it is found."""
+        self._opening = self._chat.run_worker(self.next(reply), group="source", exclusive=True)
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a place is looked for that will be opened."""
+        return self._opening is not None and not self._opening.is_finished
+
+    def give_up(self) -> bool:
+        """Open nothing after all; False where nothing is on its way."""
+        if self._opening is None or not self.is_opening:
+            return False
+        self._opening.cancel()
+        return True
 
     async def open(self, text: str) -> None:
         """Open the place that a citation names."""
