@@ -8,11 +8,16 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from app.core import terminal as terminals
 from app.core.i18n import _
 from engine_bridge import paths
 
 OSC_52_LIMIT = 74_994
 """Bytes of text that fit the 100,000 characters of base64 which terminals commonly take."""
+MOSH_LIMIT = 12_284
+"""The same of mosh 1.4, which cuts the rest off without a word."""
+SCREEN_PIECE = 512
+"""Characters that GNU screen passes on at once: of more than 768 it shows the rest as text."""
 TOOL_WAIT_S = 3.0
 
 
@@ -22,13 +27,15 @@ def osc_52(text: str, environment: Mapping[str, str] = os.environ) -> str:
     data = text.encode("utf-8", "replace")
     terminal = environment.get("TERM", "")
     deaf = terminal in ("", "dumb", "linux") or environment.get("TERM_PROGRAM") == "Apple_Terminal"
-    if deaf or len(data) > OSC_52_LIMIT:
+    limit = MOSH_LIMIT if terminals.is_remote(environment) and terminals.is_mosh() else OSC_52_LIMIT
+    if deaf or len(data) > limit:
         return ""
     sequence = f"\x1b]52;c;{base64.b64encode(data).decode()}\x07"
     if environment.get("TMUX"):
         return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
-    if terminal.startswith("screen"):
-        return f"\x1bP{sequence}\x1b\\"
+    if environment.get("STY") or terminal.startswith("screen"):
+        pieces = range(0, len(sequence), SCREEN_PIECE)
+        return "".join(f"\x1bP{sequence[at : at + SCREEN_PIECE]}\x1b\\" for at in pieces)
     return sequence
 
 

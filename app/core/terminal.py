@@ -1,6 +1,7 @@
 """What the terminal is and can: from its environment, before anything is drawn."""
 
 import contextlib
+import functools
 import os
 from collections.abc import Mapping
 
@@ -17,6 +18,16 @@ def is_dumb(environment: Mapping[str, str] = os.environ) -> bool:
 def is_remote(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether what is drawn goes over a line: SSH, mosh."""
     return bool(environment.get("SSH_CONNECTION") or environment.get("SSH_TTY"))
+
+
+@functools.cache
+def is_mosh() -> bool:
+    """Whether mosh carries what is drawn: it says so in no variable."""
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        return any(each.name() == "mosh-server" for each in psutil.Process().parents())
+    return False
 
 
 def frames_per_second(wanted: int, environment: Mapping[str, str] = os.environ) -> int:
@@ -37,6 +48,12 @@ def has_colours(environment: Mapping[str, str] = os.environ) -> bool:
         curses.setupterm(terminal, 2)
         return curses.tigetnum("colors") >= 8
     return True
+
+
+def takes_mouse(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether the mouse may be asked for: GNU screen then holds the key Escape back until another
+    one is pressed."""
+    return not environment.get("STY")
 
 
 def erases_with_ground(environment: Mapping[str, str] = os.environ) -> bool:

@@ -12,6 +12,7 @@ from textual.system_commands import SystemCommandsProvider
 from app.core.i18n import _, shown
 from app.tui import keymap, no_colour
 from app.tui.no_colour import NoColours
+from app.tui.sixteen import SixteenColours
 
 
 class Commands(SystemCommandsProvider):
@@ -42,4 +43,7 @@ class BaseApp(App[None]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         filters = super().get_line_filters()
-        return [*filters, NoColours()] if self.theme == no_colour.THEME else filters
+        if self.theme == no_colour.THEME:
+            return [*filters, NoColours()]
+        # Rich's own choice among sixteen takes grey for dark ink on white paper.
+        return [*filters, SixteenColours()] if self.console.color_system == "standard" else filters

@@ -38,7 +38,7 @@ def run_app(spec: EngineSpec, settings: Settings, files: Sequence[str]) -> int:
     app.sources = tuple(sources)
     if issubclass(Driver, app.driver_class):  # else TEXTUAL_DRIVER names another
         app.driver_class = ThinDriver if _is_thin(settings) else Driver
-    app.run()
+    app.run(mouse=terminal.takes_mouse())
     return app.return_code or 0
 
 

@@ -157,3 +157,8 @@ def test_what_the_line_is_decides_how_often_is_drawn() -> None:
     assert terminal.frames_per_second(0, over_ssh) < terminal.frames_per_second(0, {})
     assert terminal.frames_per_second(12, over_ssh) == 12
     assert terminal.inside(over_ssh | {"TMUX": "/tmp/x"}) == ("tmux", "SSH")
+
+
+def test_screen_holds_escape_back_where_the_mouse_is_on() -> None:
+    assert terminal.takes_mouse({"TERM": "screen", "TMUX": "/tmp/x"})
+    assert not terminal.takes_mouse({"TERM": "screen", "STY": "12.tty"})

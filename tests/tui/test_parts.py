@@ -204,6 +204,11 @@ def test_osc_52_is_wrapped_for_tmux_and_screen() -> None:
     )
     assert clipboard.osc_52("ä", {"TERM": "screen"}) == f"\x1bP{plain}\x1b\\"
     assert clipboard.osc_52("ä", {"TERM": "linux"}) == ""
+    # GNU screen 4.9 shows what is longer than 768 characters as text.
+    long = clipboard.osc_52("x" * 5000, {"TERM": "xterm", "STY": "1.tty"})
+    pieces = long.removesuffix("\x1b\\").split("\x1b\\")
+    assert all(each.startswith("\x1bP") and len(each) < 768 for each in pieces)
+    assert "".join(each[2:] for each in pieces) == clipboard.osc_52("x" * 5000, {"TERM": "xterm"})
     assert clipboard.osc_52("x" * 100_000, {"TERM": "xterm"}) == ""
 
 

@@ -140,7 +140,8 @@ def screen() -> Iterator[Finding]:
     """The terminal: what it is, what it can, and what stands between."""
     name = os.environ.get("TERM", "")
     columns, rows = shutil.get_terminal_size()
-    around = "".join(f"{each}, " for each in terminal.inside())
+    between = terminal.inside() + (("mosh",) if terminal.is_mosh() else ())
+    around = "".join(f"{each}, " for each in between)
     colours = os.environ.get("COLORTERM") or (
         _("no true colour") if terminal.has_colours() else _("no colours")
     )
@@ -153,6 +154,13 @@ def screen() -> Iterator[Finding]:
         yield Finding("terminal", Health.WARNING, text, _("Set a UTF-8 locale, such as C.UTF-8."))
     else:
         yield Finding("terminal", Health.GOOD, text)
+    limits = {
+        "screen": _("GNU screen: the mouse stays off, as with it screen holds Esc back."),
+        "mosh": _("mosh: copies up to 12 KB (from version 1.4 on); longer ones go to a file."),
+    }
+    for each in between:
+        if each in limits:
+            yield Finding("terminal", Health.GOOD, limits[each])
     yield from _clipboard()
 
 
