@@ -16,7 +16,7 @@ def read_pptx(path: Path, title: str, report: Report) -> Extracted:
     found = Extracted("pptx")
     slides = Presentation(str(path)).slides
     for number, slide in enumerate(slides, 1):
-        parts = list(_shape_texts(slide.shapes, slide.shapes.title))
+        parts = list(_shape_texts(slide.shapes))
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             notes = slide.notes_slide.notes_text_frame.text.strip()
             parts += [f"Notes: {notes}"] if notes else []
@@ -25,17 +25,24 @@ def read_pptx(path: Path, title: str, report: Report) -> Extracted:
     return found
 
 
-def _shape_texts(shapes: Iterable[Any], title: Any) -> Iterator[str]:
+def _shape_texts(shapes: Iterable[Any]) -> Iterator[str]:
     for shape in shapes:
         if hasattr(shape, "shapes"):
-            yield from _shape_texts(shape.shapes, title)
+            yield from _shape_texts(shape.shapes)
         elif getattr(shape, "has_table", False):
             yield markdown_table([[c.text for c in row.cells] for row in shape.table.rows])
         elif getattr(shape, "has_chart", False):
             yield from _chart(shape.chart)
         elif shape.has_text_frame and (text := shape.text_frame.text.strip()):
-            is_title = title is not None and shape.shape_id == title.shape_id
-            yield f"## {cell(text)}" if is_title else text
+            yield f"## {cell(text)}" if _is_title(shape) else text
+
+
+def _is_title(shape: Any) -> bool:
+    """Whether it is the place for the title, which has number 0. Asked of the shape's class
+    first: each look into the XML costs as much as the text."""
+    from pptx.shapes.placeholder import _BaseSlidePlaceholder
+
+    return isinstance(shape, _BaseSlidePlaceholder) and shape.placeholder_format.idx == 0
 
 
 def _chart(chart: Any) -> Iterator[str]:
