@@ -121,3 +121,19 @@ async def test_what_is_said_is_stored_and_a_new_chat_is_another_session(
     store = SessionStore.open()
     assert store.count() == 1
     store.close()
+
+
+async def test_the_open_session_is_open_again_after_its_deletion_is_undone(app: LingChat) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        await opened(app, pilot, 2)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chat.transcript.last_reply, "the session")
+        screen = await opened(app, pilot, 2)
+        await pilot.press("d")
+        await until(pilot, lambda: len(rows(screen)) == 1, "one fewer")
+        assert not app.conversation.turns
+        await pilot.press("u")
+        await until(pilot, lambda: len(rows(screen)) == 2, "it is back")
+        await until(pilot, lambda: len(app.conversation.turns) == 2, "it is open")
+        await pilot.press("escape")
+        assert app.chat.transcript.last_reply is not None

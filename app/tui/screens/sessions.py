@@ -57,7 +57,8 @@ class SessionsScreen(Screen[None]):
         self._asked = Input(id="asked", compact=True)
         self._asking = ""
         self._infos: dict[str, SessionInfo] = {}
-        self._deleted: list[str] = []
+        self._deleted: list[tuple[str, bool]] = []
+        """Keys, and whether that session was the open one."""
 
     def compose(self) -> ComposeResult:
         yield self._title
@@ -227,10 +228,11 @@ class SessionsScreen(Screen[None]):
         if store is None or info is None:
             return
         session = self.app.sessions.session
-        if session is not None and session.key == info.key:
+        is_open = session is not None and session.key == info.key
+        if is_open:
             await self.app.sessions.new()
         await asyncio.to_thread(store.delete, info.key)
-        self._deleted.append(info.key)
+        self._deleted.append((info.key, is_open))
         told = _("“{title}” is in the trash; u brings it back.").format(title=one_line(info.title))
         self.notify(told, markup=False)
         await self._show()
@@ -239,7 +241,10 @@ class SessionsScreen(Screen[None]):
         """Bring back what was deleted last."""
         store = await self.app.sessions.store()
         if store is not None and self._deleted:
-            await asyncio.to_thread(store.restore, self._deleted.pop())
+            key, was_open = self._deleted.pop()
+            await asyncio.to_thread(store.restore, key)
+            if was_open and not self.app.conversation.turns:
+                await self.app.sessions.resume(key)
             await self._show()
 
 
