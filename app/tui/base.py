@@ -14,6 +14,9 @@ from app.tui import keymap, no_colour
 from app.tui.no_colour import NoColours
 from app.tui.sixteen import SixteenColours
 
+# One of each: what they made of a line is kept with the line.
+_NO_COLOURS, _SIXTEEN_COLOURS = NoColours(), SixteenColours()
+
 
 class Commands(SystemCommandsProvider):
     """The app's commands in its own order, while nothing is searched for."""
@@ -44,6 +47,6 @@ class BaseApp(App[None]):
     def get_line_filters(self) -> Sequence[LineFilter]:
         filters = super().get_line_filters()
         if self.theme == no_colour.THEME:
-            return [*filters, NoColours()]
+            return [*filters, _NO_COLOURS]
         # Rich's own choice among sixteen takes grey for dark ink on white paper.
-        return [*filters, SixteenColours()] if self.console.color_system == "standard" else filters
+        return [*filters, _SIXTEEN_COLOURS] if self.console.color_system == "standard" else filters
