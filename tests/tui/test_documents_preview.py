@@ -1,5 +1,6 @@
 """The preview: what the model sees, found, gone to, and harmless, at any length."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,11 @@ async def test_the_head_names_the_page_that_was_pointed_at(home: Path) -> None:
         assert "Chapter 4" not in drawn(screen)[0]
         await pilot.press("end")
         await until(pilot, lambda: "p.5" in head(screen), "the page in view")
+        texts = "".join(f"Page {number}\n" for number in range(1, 4))
+        short = replace(book(1), text=texts, pages=(0, 7, 14))
+        screen = await opened(pilot, app, short)
+        await pilot.press("g", "3", "enter")
+        await until(pilot, lambda: "p.3" in head(screen), "a page that is no first row")
 
 
 async def test_without_pages_one_goes_to_lines(home: Path) -> None:

@@ -41,6 +41,8 @@ class TextView(ScrollView, can_focus=True):
         self._pieces = Pieces(Text.of(""))
         self._goal: int | None = None
         """Where to go once the size is known."""
+        self._went = (0, 0)
+        """The row that was scrolled to last, and for which place."""
 
     @property
     def text(self) -> Text:
@@ -59,8 +61,11 @@ class TextView(ScrollView, can_focus=True):
 
     @property
     def place_in_view(self) -> int:
-        """The place of the text that is looked at: what is pointed at, as long as it is in view,
-        else the first row."""
+        """The place of the text that is looked at: where one went, until one scrolls; what is
+        pointed at, as long as it is in view; else the first row."""
+        row, place = self._went
+        if row == round(self.scroll_y):
+            return place
         at = self.found.at
         if at >= 0:
             row = self._pieces.row_of(at, self._look) - round(self.scroll_y)
@@ -83,6 +88,8 @@ class TextView(ScrollView, can_focus=True):
         self._settle()
         self.scroll_to(y=max(0, row - above), animate=False, force=True, immediate=True)
         self._settle()
+        self._went = (round(self.scroll_y), offset)
+        self.post_message(self.Moved())
 
     def point(self, offset: int) -> None:
         """Go to this place and show the words there as found."""
@@ -159,10 +166,12 @@ class TextView(ScrollView, can_focus=True):
         self.app.theme_changed_signal.subscribe(self, lambda _theme: self._change_look())
 
     def on_resize(self, event: events.Resize) -> None:
+        place = self.place_in_view if self._goal is None else self._goal
         goal = self.offset_in_view if self._goal is None else self._goal
         self._goal = None
         self._change_look()
         self.go_to(goal, above=0)
+        self._went = (self._went[0], place)
 
     def _change_look(self) -> None:
         if self._width:
