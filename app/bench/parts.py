@@ -13,6 +13,8 @@ from engine_bridge.errors import UsageError
 from engine_bridge.models.tensors import Gguf
 
 BYTES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "fp8": 1.0}
+ROUTERS = {"fp32": "float32", "bf16": "bfloat16"}
+"""Ling's own names of the types in which a router's weights are kept."""
 MXFP4 = 0.5 + 1 / 32
 """Bytes a weight: four bits, and one byte of scale for each 32."""
 STATE_BYTES = 4
@@ -90,9 +92,15 @@ def of_config(config: Mapping[str, Any], context_tokens: int = 1024) -> Step:
     """
     try:
         return _of_config(config, context_tokens)
-    except (KeyError, TypeError, ZeroDivisionError) as error:
+    except KeyError as error:
         raise UsageError(
-            f"The model's config.json lacks a figure ({error}).", "Give a GGUF or another config."
+            f"The model's config.json lacks a figure: {error.args[0]}.",
+            "Give a GGUF or another config.",
+        ) from error
+    except (TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        raise UsageError(
+            "A figure in the model's config.json is no number that makes sense.",
+            "Give a GGUF or another config.",
         ) from error
 
 
@@ -115,7 +123,7 @@ def _of_config(c: Mapping[str, Any], context: int) -> Step:
     expert_one = 3 * hidden * width * expert_b
     shared_width = int(c.get("moe_shared_expert_intermediate_size") or width)
     shared_one = int(c.get("num_shared_experts") or 0) * 3 * hidden * shared_width * dense_b
-    router_one = experts * hidden * plain
+    router_one = experts * hidden * BYTES.get(ROUTERS.get(str(c.get("router_dtype")), ""), plain)
     feed_one = 3 * hidden * int(c["intermediate_size"]) * dense_b
     head = int(c["vocab_size"]) * hidden * head_b
     kv_one = _kv_bytes(c, heads)

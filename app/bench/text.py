@@ -226,11 +226,17 @@ def roofline_text(result: dict[str, Any]) -> str:
         rows.append((shown(name), f"{part['bytes'] / 1e6:,.1f}", f"{part['ms']:.3f}"))
     lines += ["", *aligned(rows), ""]
     if standing:
+        told = _(
+            "Measured {measured:.2f} ms: {share:.0%} of the copy bandwidth, {beside:.2f} ms"
+            " beside the floor."
+        )
+        if result.get("drafted"):
+            told = _(
+                "Measured {measured:.2f} ms a round of drafts and their verification: {share:.0%}"
+                " of the copy bandwidth by the round's own bytes, {beside:.2f} ms beside them."
+            )
         lines.append(
-            _(
-                "Measured {measured:.2f} ms: {share:.0%} of the copy bandwidth, {beside:.2f} ms"
-                " beside the floor."
-            ).format(
+            told.format(
                 measured=standing["measured_ms"],
                 share=standing["of_floor"],
                 beside=standing["beside_ms"],
@@ -248,9 +254,13 @@ def roofline_text(result: dict[str, Any]) -> str:
 
 def article_text(rows: Sequence[dict[str, Any]]) -> str:
     """The article's steps, predicted and published."""
-    table: list[Row] = [("", _("predicted"), _("published"), _("off by"))]
+    off_by = _("off by")
+    head = (_("bytes alone"), off_by, _("with launches"), off_by, _("published"))
+    table: list[Row] = [("", *head)]
     for row in rows:
-        off = f"{100 * row['off_by']:+.1f}%"
-        table.append((shown(row["name"]), number(row["predicted"]), number(row["published"]), off))
+        told = []
+        for how in ("bytes_alone", "with_launches"):
+            told += [number(row[how]), f"{100 * row['off_by'][how]:+.1f}%"]
+        table.append((shown(row["name"]), *told, number(row["published"])))
     notes = [f"- {shown(row['name'])}: {shown(row['why'])}" for row in rows]
     return "\n".join([*aligned(table), "", *notes])

@@ -20,7 +20,9 @@ def test_the_parts_of_a_gguf_are_its_tensors(smol):
 def test_ling_has_the_published_size():
     step = of_config(ling_config(), 0)
     experts = step.experts / (17 / 32)
-    active = experts + step.shared + step.attention + step.head / 2 + step.dense
+    routers = 40 * 512 * 2560
+    dense = step.dense - 4 * routers  # in FP8; the routers in FP32
+    active = experts + step.shared + step.attention + step.head / 2 + dense + routers
     assert active / 1e9 == pytest.approx(5.1, abs=0.1)  # weights of one token, published
     assert step.head == 157_184 * 2560 * 2
     assert with_fp8_head(step).head == step.head / 2
@@ -38,14 +40,20 @@ def test_the_articles_steps_are_within_15_percent_or_an_input_is_named():
     rows = article_check(ling_config())
     assert len(rows) == 6
     for row in rows:
-        assert row["within"] or "Missing input" in row["why"], row
-    assert sum(row["within"] for row in rows) >= 4
+        assert row["within"], row
+        off = max(map(abs, row["off_by"].values()))
+        assert off <= 0.15 or "Missing input" in row["why"], row
+    by_launches = [row for row in rows if abs(row["off_by"]["with_launches"]) <= 0.15]
+    assert {row["name"] for row in rows} - {row["name"] for row in by_launches} == {
+        "a round in plain steps",
+        "all on, GSM8K tokens/s",
+    }
 
 
 def test_the_h200_is_bound_by_launches_not_bytes():
     # Measured on an H200: copies at 4.21 TB/s, 144.6 tokens/s, an FP8 head brought 1%.
     step = of_config(ling_config(), 1024)
-    told = roofline.standing(step, 4.21e12, 1 / 144.6)
+    told = roofline.standing(step.bytes, 4.21e12, 1 / 144.6)
     assert told["measured_ms"] - told["beside_ms"] == pytest.approx(1.1, abs=0.1)
     assert told["of_floor"] < 0.2
     saved_ms = 1000 * (step.bytes - with_fp8_head(step).bytes) / 4.21e12
@@ -69,5 +77,7 @@ def test_a_plain_transformer_is_counted_too():
 def test_a_config_without_figures_is_told(tmp_path):
     with pytest.raises(UsageError, match="lacks a figure"):
         of_config({"hidden_size": 10})
+    with pytest.raises(UsageError, match="no number that makes sense"):
+        of_config({"hidden_size": "wide", "num_hidden_layers": 2})
     with pytest.raises(UsageError, match="cannot be read"):
         of_model(tmp_path, 10)
