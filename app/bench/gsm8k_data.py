@@ -80,14 +80,27 @@ def load(data: str | None, told: Callable[[str], None] = lambda _: None) -> Data
 
 def _rows(path: Path) -> list[tuple[str, str]]:
     try:
-        lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
-        found = [json.loads(line) for line in lines]
-        rows = [(str(each["question"]), str(each["answer"])) for each in found]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path} is no file of GSM8K questions ({error}).", CURE) from error
+        lines = path.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read.", CURE) from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no text file.", CURE) from error
+    rows = [_row(path, at, line) for at, line in enumerate(lines, 1) if line.strip()]
     if not rows:
         raise UsageError(f"{path} holds no question.", CURE)
     return rows
+
+
+def _row(path: Path, at: int, line: str) -> tuple[str, str]:
+    try:
+        found = json.loads(line)
+        return str(found["question"]), str(found["answer"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"Line {at} of {path} is no question of GSM8K: a line of JSON with question and"
+            " answer is wanted.",
+            CURE,
+        ) from error
 
 
 def _fetch(path: Path) -> None:

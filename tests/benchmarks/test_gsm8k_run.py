@@ -80,11 +80,23 @@ def test_a_seeded_sample_is_the_same_again_and_part_of_the_whole(gsm8k_folder):
     assert prompt.endswith(f"Question: {chosen[0].question}\nAnswer:")
 
 
-@pytest.mark.parametrize("text", ["", "{}\n", "not json\n", '{"question": "x"}\n'])
-def test_a_file_without_questions_is_told(tmp_path, text):
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("\n", "holds no question"),
+        ("\n{}\n", "^Line 2 of .*test.jsonl is no question of GSM8K: "),
+        ("not json\n", "^Line 1 of "),
+        ('{"question": "x"}\n', "^Line 1 of "),
+        ("[1]\n", "^Line 1 of "),
+    ],
+)
+def test_a_file_without_questions_is_told(tmp_path, text, told):
     (tmp_path / "test.jsonl").write_text(text)
-    with pytest.raises(UsageError, match="--data test"):
+    with pytest.raises(UsageError, match=told) as raised:
         gsm8k_data.load(str(tmp_path))
+    assert "--data test" in raised.value.cure
+    with pytest.raises(UsageError, match="nowhere cannot be read"):
+        gsm8k_data.load(str(tmp_path / "nowhere"))
 
 
 class Rows(BaseHTTPRequestHandler):
