@@ -1,11 +1,11 @@
 """One switch off and on, with the same prompts by turns: what it brings on this machine."""
 
 import math
-import statistics
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from app.bench.effect import CONFIDENCE, MOST_TURNS, PROCESSES, Effect
 from app.bench.engines import Pair
 from app.bench.measure import Sample, measure, measure_decode
 from app.bench.progress import Steps, Watch
@@ -15,42 +15,21 @@ from app.core.i18n import _
 from engine_bridge.chat.events import ChatRequest, Message
 from engine_bridge.errors import BridgeError
 
-CONFIDENCE = 0.99
-"""Of the interval that decides. Nineteen in twenty would call a switch that does nothing a
-gain or a loss once in twenty runs."""
-PROCESSES = {"CPU": 0.025, "GPU": 0.01, "wall": 0.025}
-"""How much the speeds of two engine processes with the same settings differ, as the standard
-deviation of the logarithm of their ratio: each start lies elsewhere in memory. Measured on a busy
-two-core machine, and from repeated starts on one GPU; part of every interval here, since no number
-of requests to the same two processes can show it."""
-GENERATIONS, MOST_GENERATIONS = 2, 4
-"""How often the engines are started, each time for half of the prompts: again for prompts
-whose rates are not confirmed while the interval is wider than `WIDE`."""
-WIDE = 0.07
-"""Half an interval's width, as a logarithm. Whether to go on depends on this alone, never on which
-side the ratio is."""
-
-CONFIRMED = 0.02
-"""Two readings of one answer that differ by less are the same."""
-MOST = 3
-"""How many times the rounds asked for may be needed until the best rate is confirmed."""
+PATIENCE_S = 300.0
+"""After this, no prompt is asked again; how long a run takes says nothing of its ratio."""
+BLOCKS = 2
+"""How often each side is started where a change of the switch costs a restart."""
 
 Figure = Callable[[Sample], float | None]
 Ask = Callable[..., Awaitable[None]]
 
 
-class Outcome(StrEnum):
-    GAIN = "gain"
-    NOTHING = "no difference seen"
-    LOSS = "loss"
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How each prompt is asked: `rounds` times of each side at least, and at most three times as
-    often until the best rate is confirmed."""
+    """How each prompt is asked: `rounds` times of each side; None asks as often as the noise
+    demands, up to `MOST_TURNS` times."""
 
-    rounds: int = 2
+    rounds: int | None = None
     max_tokens: int = 128
     temperature: float = 0.0
     top_p: float | None = None
@@ -73,14 +52,14 @@ class Answers:
     def complete(self) -> bool:
         return bool(self.off and self.on)
 
-
-def confirmed(*sides: Sequence[Sample]) -> bool:
-    """Whether each side's best rate was seen twice: then it is the engine's, and undisturbed."""
-    for samples in sides:
-        best = sorted((s.tokens_per_engine_s or 0.0 for s in samples), reverse=True)[:2]
-        if len(best) < 2 or best[1] < best[0] * (1 - CONFIRMED):
-            return False
-    return True
+    @property
+    def effects(self) -> list[float]:
+        """Logarithms of on over off of decode tokens per engine second, for each pair of turns."""
+        rates = [
+            (off.tokens_per_engine_s, on.tokens_per_engine_s)
+            for off, on in zip(self.off, self.on, strict=False)  # a turn may still be open
+        ]
+        return [math.log(on / off) for off, on in rates if off and on]
 
 
 @dataclass(slots=True)
@@ -92,47 +71,35 @@ class Comparison:
     questions: Sequence[Question]
     settings: Settings
     answers: list[Answers] = field(default_factory=list)
-    generations: int = 1
+    starts: int = 1
+    """How many pairs of processes were measured."""
 
     @property
     def unit(self) -> str:
         return self.answers[0].off[0].unit
 
-    def rate(self, samples: Sequence[Sample]) -> float | None:
-        """Decode tokens per engine second of one side of one prompt.
+    @property
+    def turns(self) -> int:
+        """How often every prompt was asked of both sides."""
+        return min(min(len(each.off), len(each.on)) for each in self.answers)
 
-        What other programs do to an engine only ever costs it time, so of greedy answers, which
-        are the same work each time, the best is nearest to the truth. Sampled ones are averaged.
-        """
-        known = [rate for sample in samples if (rate := sample.tokens_per_engine_s)]
-        if not known:
-            return None
-        return max(known) if self.settings.temperature == 0 else statistics.fmean(known)
-
-    def ratio(self) -> tuple[float, Interval] | None:
-        """On over off of `rate`: the geometric mean over the prompts, which are what an effect
-        has to hold for, and its interval. None where no prompt has a rate on both sides."""
-        found = _ratio([(self.rate(each.off), self.rate(each.on)) for each in self.answers])
-        if found is None:
-            return None
-        ratio, interval = found
-        return ratio, widened(ratio, interval, PROCESSES[self.unit] / math.sqrt(self.generations))
+    @property
+    def effect(self) -> Effect:
+        """On over off of decode tokens per engine second."""
+        between = PROCESSES[self.unit] / math.sqrt(self.starts)
+        return Effect([each.effects for each in self.answers], between)
 
     def first_ratio(self, figure: Figure) -> tuple[float, Interval] | None:
-        """The same of another figure, from each side's first answer: later ones find the prompt
+        """On over off of another figure, from each side's first answer: later ones find the prompt
         in the cache."""
         complete = [each for each in self.answers if each.complete]
         return _ratio([(figure(each.off[0]), figure(each.on[0])) for each in complete])
 
     def total_rate(self, on: bool) -> float | None:
-        """Decode tokens per engine second over each prompt's best answer of one side."""
-        known = [
-            max(samples, key=lambda sample: sample.tokens_per_engine_s or 0)
-            for each in self.answers
-            if (samples := each.side(on))
-        ]
-        seconds = sum(each.engine_s or 0 for each in known)
-        return sum(each.engine_tokens for each in known) / seconds if seconds else None
+        """Decode tokens per engine second over all answers of one side."""
+        known = [sample for each in self.answers for sample in each.side(on) if sample.engine_s]
+        seconds = sum(sample.engine_s or 0 for sample in known)
+        return sum(sample.engine_tokens for sample in known) / seconds if seconds else None
 
     def grades(self) -> "Grades | None":
         """Right and wrong first answers, where the questions have answers."""
@@ -147,24 +114,6 @@ class Comparison:
 def _ratio(pairs: Sequence[tuple[float | None, float | None]]) -> tuple[float, Interval] | None:
     logs = [math.log(on / off) for off, on in pairs if off and on]
     return ratio_interval(logs, CONFIDENCE) if logs else None
-
-
-def is_wide(found: tuple[float, Interval] | None) -> bool:
-    """Whether an interval says too little, so that more measuring is worth its time."""
-    if found is None or found[1].low <= 0:
-        return False
-    ratio, interval = found
-    return math.log(interval.high / ratio) > WIDE
-
-
-def widened(ratio: float, interval: Interval, deviation: float) -> Interval:
-    """The interval with another, known source of noise in it: a standard deviation of the ratio's
-    logarithm."""
-    z = statistics.NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
-    if interval.low <= 0:
-        return interval
-    half = math.hypot(math.log(interval.high / ratio), z * deviation)
-    return Interval(ratio * math.exp(-half), ratio * math.exp(half))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +135,6 @@ class Grades:
         return cls(len(pairs), off, on, only_off, only_on, mcnemar(only_off, only_on))
 
 
-def outcome(ratio: float, interval: Interval) -> Outcome:
-    """What an effect on speed may be called: a difference only where the interval excludes none."""
-    if 1.0 in interval:
-        return Outcome.NOTHING
-    return Outcome.GAIN if ratio > 1 else Outcome.LOSS
-
-
 async def compare(
     pair: Pair,
     toggle: str,
@@ -204,66 +146,69 @@ async def compare(
     """Ask every question of both sides and keep what was measured.
 
     Where both engines are loaded, each prompt's answers take turns: off, on, on, off, and so on,
-    so that drift hits both alike. Where a change costs a restart, all prompts are asked between
-    two restarts. Raises BridgeError where an engine does not start, refuses or breaks off.
+    so that drift hits both alike, again and again until the noise is small. Where a change costs
+    a restart, all prompts are asked between two restarts. Raises BridgeError where an engine does
+    not start, refuses or breaks off.
     """
     comparison = Comparison(toggle, task, questions, settings, [Answers() for _ in questions])
-    steps = Steps(2 * len(questions) * settings.rounds, watch)
+    steps = Steps(2 * len(questions) * (settings.rounds or BLOCKS), watch)
 
-    async def ask(prompt: int, on: bool, counts: bool = True) -> None:
+    async def ask(prompt: int, on: bool, cached: bool = False) -> None:
         engine = await pair.arm(on)
         side = _("{switch} {state}, prompt {n} of {m}").format(
             switch=toggle, state=_("on") if on else _("off"), n=prompt + 1, m=len(questions)
         )
         steps.tell(side)
-        sample = await measure_decode(engine, _request(questions[prompt].prompt, settings))
+        request = _request(questions[prompt].prompt, settings)
+        sample = await measure_decode(engine, request, cached=cached)
         comparison.answers[prompt].side(on).append(sample)
         rate = sample.tokens_per_engine_s
-        figure = f"{rate:.1f} tokens/{sample.unit}-s" if rate else ""
-        (steps.did if counts else steps.tell)(side, figure)
+        steps.did(side, f"{rate:.1f} tokens/{sample.unit}-s" if rate else "")
 
-    await (_by_turns if pair.together else _in_blocks)(pair, comparison, ask)
-    if not comparison.ratio():
+    if pair.together:
+        await _by_turns(pair, comparison, ask, steps)
+    else:
+        await _in_blocks(pair, comparison, ask)
+    if not comparison.effect.ratio():
         raise BridgeError(
-            "No prompt was answered with two tokens or more on both sides.",
-            "Choose other prompts, or allow longer answers.",
+            "No answer came in two parts or more on both sides, so there is no rate to compare.",
+            "Choose other prompts, or allow longer answers with --max-tokens.",
         )
     return comparison
 
 
 async def _in_blocks(pair: Pair, comparison: Comparison, ask: Ask) -> None:
     """All prompts of one side, restart, all of the other: off, on, on, off."""
-    comparison.generations = comparison.settings.rounds
-    for block in range(2 * comparison.settings.rounds):
+    comparison.starts = comparison.settings.rounds or BLOCKS
+    for block in range(2 * comparison.starts):
         on = block % 4 in (1, 2)
         await _warm_up(pair, on, comparison.settings)
         for prompt in range(len(comparison.questions)):
             await ask(prompt, on)
 
 
-async def _by_turns(pair: Pair, comparison: Comparison, ask: Ask) -> None:
-    """Both sides of each prompt by turns; half of the prompts with one pair of processes, half
-    with another. While noise leaves the interval wide, what is not confirmed is asked again."""
-    rounds, answers = comparison.settings.rounds, comparison.answers
-    parts = min(GENERATIONS if pair.renewable else 1, len(answers))
-    for generation in range(MOST_GENERATIONS if parts > 1 else 1):
-        prompts = list(range(generation % parts, len(answers), parts))
-        if generation >= parts:
-            prompts = [at for at in prompts if not confirmed(answers[at].off, answers[at].on)]
-            if not prompts or not is_wide(comparison.ratio()):
-                continue
-        comparison.generations = generation + 1
-        if generation:
-            await pair.renew()
-        for on in (False, True):
-            await _warm_up(pair, on, comparison.settings)
-        for prompt in prompts:
-            for round_ in range(MOST * rounds):
-                each = answers[prompt]
-                if round_ >= rounds and confirmed(each.off, each.on):
-                    break
-                for on in (bool(round_ % 2), not round_ % 2):
-                    await ask(prompt, on, generation < parts and round_ < rounds)
+async def _by_turns(pair: Pair, comparison: Comparison, ask: Ask, steps: Steps) -> None:
+    """Both sides of each prompt, one after the other, and all prompts again until it is enough."""
+    prompts, began = len(comparison.questions), time.monotonic()
+    most = comparison.settings.rounds or MOST_TURNS
+    for on in (False, True):
+        await _warm_up(pair, on, comparison.settings)
+    while (done := comparison.turns) < most:
+        if done and comparison.settings.rounds is None:
+            if comparison.effect.is_enough() or time.monotonic() - began > PATIENCE_S:
+                break
+            most_in_time = math.ceil(done * PATIENCE_S / (time.monotonic() - began)) + 1
+            needed = min(comparison.effect.turns_needed(done), most_in_time)
+            steps.expect(2 * prompts * needed)
+        # Coming back to a prompt means reading it again, so two turns are had from it then.
+        until = min(done + (2 if done else 1), most)
+        for prompt in range(prompts):
+            for turn in range(done, until):
+                first = bool((turn + prompt) % 2)
+                for on in (first, not first):
+                    await ask(prompt, on, cached=turn > done)
+    steps.expect(2 * prompts * comparison.turns)
+    steps.tell(comparison.toggle)
 
 
 async def _warm_up(pair: Pair, on: bool, settings: Settings) -> None:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from app.bench import ab
+from app.bench.effect import CONFIDENCE, Outcome
 from app.bench.engines import FindBackend, pair_for
 from app.bench.figures import figures
 from app.bench.ledger import Ledger
@@ -64,10 +65,10 @@ async def run(
 
 def result_of(comparison: ab.Comparison) -> dict[str, Any]:
     """`toggle`, `ratio`, `interval`, `verdict`, and all that stands behind them."""
-    found = comparison.ratio()
+    effect = comparison.effect
+    found = effect.ratio()
     assert found is not None
     ratio, interval = found
-    verdict = ab.outcome(ratio, interval)
     grades = comparison.grades()
     first = [(each.off[0], each.on[0]) for each in comparison.answers]
     result = {
@@ -75,15 +76,15 @@ def result_of(comparison: ab.Comparison) -> dict[str, Any]:
         "toggle": comparison.toggle,
         "ratio": ratio,
         "interval": [interval.low, interval.high],
-        "verdict": verdict.value,
+        "verdict": effect.outcome().value,
         "details": {
             "task": comparison.task,
             "what": f"decode tokens per engine {comparison.unit} second, on over off",
-            "confidence": ab.CONFIDENCE,
-            "between_processes": ab.PROCESSES[comparison.unit],
-            "generations": comparison.generations,
+            "confidence": CONFIDENCE,
+            "between_processes": effect.between,
+            "starts": comparison.starts,
             "prompts": len(comparison.questions),
-            "rounds": comparison.settings.rounds,
+            "turns": comparison.turns,
             "off_tokens_per_engine_s": comparison.total_rate(on=False),
             "on_tokens_per_engine_s": comparison.total_rate(on=True),
             "other_ratios": _others(comparison),
@@ -136,7 +137,7 @@ def sentence(result: dict[str, Any]) -> str:
         share=details["confidence"], low=low, high=high
     )
     over = _("{n} prompts of the task {task!r}").format(n=details["prompts"], task=details["task"])
-    if result["verdict"] == ab.Outcome.NOTHING:
+    if result["verdict"] == Outcome.NOTHING:
         told = _(
             "No difference seen for {switch}: on over off is {ratio:.2f} ({span}) over"
             " {over}; a smaller effect than the interval's ends is not excluded."

@@ -8,7 +8,7 @@ from typing import Protocol
 from engine_bridge import machine
 from engine_bridge.backends import backend_named
 from engine_bridge.backends.base import Backend, Endpoint
-from engine_bridge.contract import EngineSpec, EngineStatus
+from engine_bridge.contract import EngineSpec, EngineStatus, Verdict
 from engine_bridge.engine import Engine, open_engine, wait_until_ready
 from engine_bridge.errors import UsageError
 from engine_bridge.host.supervisor import Supervisor
@@ -80,14 +80,8 @@ class Pair(Protocol):
     together: bool
     """Both are loaded, so each request can go to either; else a change means a restart."""
 
-    renewable: bool
-    """They can be started anew by us."""
-
     async def arm(self, on: bool) -> Engine:
         """The engine with the switch off or on, ready. Raises UnavailableError."""
-
-    async def renew(self) -> None:
-        """Start both engines anew. Raises UnavailableError."""
 
     async def close(self) -> None:
         """Leave nothing running that was not running before."""
@@ -99,20 +93,18 @@ class SideBySide:
 
     together = True
 
-    def __init__(
-        self, off: Engine, on: Engine, own: tuple[EngineSpec, EngineSpec] | None = None
-    ) -> None:
+    def __init__(self, off: Engine, on: Engine) -> None:
         self._arms = {False: off, True: on}
-        self._specs = own
-        self.renewable = own is not None
 
     @classmethod
     async def own(
         cls, off: EngineSpec, on: EngineSpec, find: FindBackend, told: Told | None = None
     ) -> "SideBySide":
-        pair = cls(OwnEngine(find), OwnEngine(find), (off, on))
+        pair = cls(OwnEngine(find), OwnEngine(find))
         try:
-            await pair.renew(told)
+            # One after the other: each decides by the memory that is free.
+            await ready(pair._arms[False], off, told)
+            await ready(pair._arms[True], on, told)
         except BaseException:
             await pair.close()
             raise
@@ -132,15 +124,6 @@ class SideBySide:
     async def arm(self, on: bool) -> Engine:
         return self._arms[on]
 
-    async def renew(self, told: Told | None = None) -> None:
-        if self._specs is None:
-            return
-        for engine in self._arms.values():
-            await engine.stop()
-        # One after the other: each decides by the memory that is free.
-        for on, spec in enumerate(self._specs):
-            await ready(self._arms[bool(on)], spec, told)
-
     async def close(self) -> None:
         for engine in self._arms.values():
             with contextlib.suppress(OSError):
@@ -151,7 +134,6 @@ class Restarting:
     """The shared engine, restarted with the other switch at each change."""
 
     together = False
-    renewable = False
 
     def __init__(
         self, engine: Engine, off: EngineSpec, on: EngineSpec, told: Told | None = None
@@ -162,9 +144,6 @@ class Restarting:
     async def arm(self, on: bool) -> Engine:
         await ready(self._engine, self._specs[on], self._told)
         return self._engine
-
-    async def renew(self) -> None:
-        """Each change of the switch is a new start anyway."""
 
     async def close(self) -> None:
         if self._before is not None:
@@ -183,7 +162,7 @@ async def pair_for(
     """The pair that this engine allows. `against` is the URL of a second attached server, in
     which the switch is on.
 
-    Raises UsageError for a switch the engine does not have or a server that cannot be switched,
+    Raises UsageError for a switch that engine or model lack, or a server that cannot be switched,
     UnavailableError where an engine does not start.
     """
     if spec.backend == "attach":
@@ -194,9 +173,18 @@ async def pair_for(
             )
         return await SideBySide.attached(spec, spec.model_copy(update={"url": against}))
     known = {each.id: each for each in find(spec.backend).optimisations(spec)}
-    if toggle not in known or not known[toggle].switchable:
-        names = ", ".join(each.id for each in known.values() if each.switchable)
-        raise UsageError(f"This engine has no switch {toggle!r}.", f"It has {names}.")
+    usable = [
+        each.id
+        for each in known.values()
+        if each.switchable and each.verdict is not Verdict.NOT_SUPPORTED
+    ]
+    if toggle not in usable:
+        asked = known.get(toggle)
+        why = asked.note if asked and asked.verdict is Verdict.NOT_SUPPORTED else ""
+        raise UsageError(
+            " ".join(filter(None, (f"This engine has no switch {toggle!r}.", why))),
+            f"It has {', '.join(usable)}." if usable else "It has none with this model.",
+        )
     if spec.backend == "llamacpp":
         # What else runs at the moment of a start must not make the two differ.
         spec = spec.model_copy(update={"threads": machine.cores()})

@@ -73,7 +73,8 @@ def _load(tokens_in: int, tokens_out: int) -> Benchmark:
 def _compare(each: Optimisation, spec: EngineSpec, task: str) -> Benchmark:
     async def run(_engine: Engine, ledger: Ledger, watch: Watch) -> dict[str, Any]:
         asked = tasks.questions(task)
-        return await ab_result.run(spec, each.id, task, asked, ab.Settings(), ledger, watch)
+        settings = ab.Settings(max_tokens=tasks.answer_tokens(task))
+        return await ab_result.run(spec, each.id, task, asked, settings, ledger, watch)
 
     return Benchmark(
         f"ab-{each.id}-{task}",

@@ -55,6 +55,10 @@ class Steps:
 
         return heard
 
+    def expect(self, total: int) -> None:
+        """As many steps it will be, by what is known now."""
+        self._total = total
+
     def did(self, title: str, figure: str = "") -> None:
         """One more step is done."""
         self._done += 1

@@ -153,6 +153,14 @@ CHAT = (
 )
 
 TASKS = {"rewrite": REWRITE, "chat": CHAT}
+ANSWER_TOKENS = {"chat": 48, "gsm8k": 512}
+"""How long answers may be where 128 tokens are not right: the shorter, the more often the two
+sides take turns, and the less of the machine's noise remains; but sums must come to an end."""
+
+
+def answer_tokens(task: str) -> int:
+    """How long answers may be, for a task by its name or a file."""
+    return ANSWER_TOKENS.get(task, 128)
 
 
 @dataclass(frozen=True, slots=True)

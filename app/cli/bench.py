@@ -121,8 +121,8 @@ def gsm8k(
 @click.option("--toggle", required=True, metavar="ID", help="The optimisation to compare.")
 @click.option("--task", default="rewrite", show_default=True, metavar="rewrite|chat|gsm8k|FILE")
 @against_option
-@click.option("--rounds", type=click.IntRange(1), default=2, show_default=True)
-@click.option("--max-tokens", type=click.IntRange(2), default=128, show_default=True)
+@click.option("--rounds", type=click.IntRange(1), metavar="N", help="Else as the noise demands.")
+@click.option("--max-tokens", type=click.IntRange(2), metavar="N", help="Else by the task.")
 @click.option("--temperature", type=click.FloatRange(0), default=0.0, show_default=True)
 @click.option("--data", metavar="PATH", help="For --task gsm8k: test.jsonl, or its folder.")
 @click.option("--sample", type=click.IntRange(1), default=20, show_default=True, metavar="N")
@@ -136,8 +136,8 @@ def ab(
     toggle: str,
     task: str,
     against: str | None,
-    rounds: int,
-    max_tokens: int,
+    rounds: int | None,
+    max_tokens: int | None,
     temperature: float,
     data: str | None,
     sample: int,
@@ -146,12 +146,16 @@ def ab(
 ) -> None:
     """The same prompts with one optimisation off and on: ratio, interval, verdict."""
     from app.bench import ab as compare
+    from app.bench import tasks
     from app.bench.ab_result import public
     from app.bench.text import ab_text
 
     spec = spec_of(engine, model, url, context)
     asked = compare.Settings(
-        rounds=rounds, max_tokens=max_tokens, temperature=temperature, seed=seed
+        rounds=rounds,
+        max_tokens=max_tokens or tasks.answer_tokens(task),
+        temperature=temperature,
+        seed=seed,
     )
     result = asyncio.run(
         _compare(spec, toggle, task, _questions(task, data, sample, seed), asked, against)

@@ -25,7 +25,7 @@ async def test_a_switch_that_does_nothing(off_spec, ledger):
         "nothing",
         "chat",
         tasks.questions("chat")[:3],
-        ab.Settings(max_tokens=16),
+        ab.Settings(rounds=2, max_tokens=16),
         ledger,
         steps.append,
         find=with_nothing,

@@ -22,12 +22,16 @@ def test_each_rung_has_one_switch_more(smol, home):
     assert [name for name, _ in found] == ["all off", "+ cpu-layout", "+ light-head", "+ ngram"]
     counts = [sum(spec.optimisations.values()) for _, spec in found]
     assert counts == [0, 1, 2, 3]
+    found = rungs(EngineSpec(backend="sglang", model="Ling-3.0-flash-fp4"))
+    articles = ["all off", "+ humming", "+ fp8-head", "+ nextn"]
+    assert [name for name, _ in found][:4] == articles
+    assert not any("cuda-graphs" in spec.optimisations for _, spec in found)
     with pytest.raises(UsageError, match="cannot be switched"):
         rungs(EngineSpec(backend="attach", url="http://x"))
 
 
 def test_published_values_stand_beside_the_same_switches():
-    off = {"humming": False, "fp8-head": False, "nextn": False}
+    off = {"humming": False, "fp8-head": False, "nextn": False, "cuda-graphs": True}
     rows = table(
         "synthetic",
         [

@@ -26,7 +26,7 @@ async def test_blocks_take_turns_and_the_engine_is_left_as_it_was(smol, host_hom
         finally:
             await pair.close()
         assert [(len(each.off), len(each.on)) for each in compared.answers] == [(1, 1)] * 2
-        assert compared.ratio() is not None
+        assert compared.effect.ratio() is not None
         async with asyncio.timeout(60):
             async for status in user.updates():
                 if status.state.is_usable and status.spec.optimisations == {"ngram": False}:
