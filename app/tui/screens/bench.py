@@ -203,7 +203,12 @@ class BenchScreen(Screen[None]):
         try:
             result: dict[str, Any] = await chosen.run(self.app.engine, ledger, self._step)
         except asyncio.CancelledError:
-            self._say(_("Stopped. What was measured is kept."))
+            goes_on = chosen.kind == "gsm8k"
+            self._say(
+                _("Stopped; Enter goes on with the next question.")
+                if goes_on
+                else _("Stopped; an unfinished run is not shown.")
+            )
             raise
         except BridgeError as error:
             self._say(str(error), "$error")
