@@ -59,16 +59,3 @@ def histogram(samples: Sequence[Sample]) -> list[int] | None:
         for at, rounds in enumerate(each):
             total[at] += rounds
     return total
-
-
-def counter_gap(
-    before: dict[str, float], after: dict[str, float], samples: Sequence[Sample]
-) -> float | None:
-    """How far our count of generated tokens is from the engine's own counter over the same
-    time, as a share of it; None where the engine does not count."""
-    name = "predicted_tokens"
-    if name not in before or name not in after:
-        return None
-    counted = after[name] - before[name]
-    ours = sum(sample.completion_tokens for sample in samples)
-    return abs(ours - counted) / counted if counted > 0 else None

@@ -31,6 +31,9 @@ CHANGES = {
     " differently, so that a near tie may fall the other way",
     "nextn": "must not change answers: each token is the model's own choice; but batches round"
     " differently, so that a near tie may fall the other way",
+    "split-verify": "must not change answers: the same guesses are checked; but another kernel adds"
+    " in another order, so that a near tie may fall the other way",
+    "cuda-graphs": "must not change answers: the same kernels run",
     "cpu-layout": "may change answers: the layers' weights are rounded again",
     "light-head": "may change answers: the output head's weights are rounded to a coarser type",
     "humming": "may change answers: other kernels add in another order; the weights are the same",
@@ -117,7 +120,8 @@ async def run(
                 echoes[on] += probe.found((await _greedy(engine, probe.prompt, 200)).text)
                 steps.did(_("{side}: identifiers").format(side=side))
         steps.tell(_("comparing next tokens"))
-        texts = [(q.prompt, s.text) for q, s in zip(questions, answers[False], strict=True)]
+        said = zip(questions, answers[False], strict=True)
+        texts = [(q.prompt, s.text, s.completion_tokens) for q, s in said]
         tokens = await agreement(await pair.arm(True), texts, every)
         setup = await asyncio.to_thread(setup_of, (await pair.arm(True)).status)
     finally:

@@ -40,13 +40,16 @@ class Sample:
     finish_reason: str
     text: str
     reasoning: str
+    first_tokens: int = 1
+    """Of `completion_tokens`, how many came with the first text, at `ttft_s`."""
 
     @property
     def tpot_s(self) -> float | None:
-        """Time per output token after the first; None of fewer than two tokens."""
-        if self.completion_tokens < 2 or self.e2e_s <= self.ttft_s:
-            return None
-        return (self.e2e_s - self.ttft_s) / (self.completion_tokens - 1)
+        """Time per output token after the first that came; None where no later ones did."""
+        later = self.completion_tokens - self.first_tokens
+        return (
+            (self.e2e_s - self.ttft_s) / later if later > 0 and self.e2e_s > self.ttft_s else None
+        )
 
     @property
     def decode_tokens_per_s(self) -> float | None:
@@ -64,9 +67,10 @@ class Sample:
 
     @classmethod
     def from_dict(cls, found: dict[str, Any]) -> "Sample":
-        """What `as_dict` made, perhaps through JSON. Raises KeyError where a field is missing."""
-        fields = {name: found[name] for name in cls.__dataclass_fields__}
-        histogram = fields["accept_histogram"]
+        """What `as_dict` made, perhaps through JSON. Raises TypeError where a field is missing
+        that has no default."""
+        fields = {name: found[name] for name in cls.__dataclass_fields__ if name in found}
+        histogram = fields.get("accept_histogram")
         return cls(**fields | {"accept_histogram": tuple(histogram) if histogram else None})
 
 
@@ -128,7 +132,7 @@ async def measure(
         ttft_s=figures.ttft_s,
         e2e_s=ended - began,
         engine_s=None if first_clock is None else last_clock - first_clock,
-        engine_tokens=max((figures.completion_tokens or 0) - 1, 0),
+        engine_tokens=max((figures.completion_tokens or 0) - figures.first_tokens, 0),
         unit=unit,
         engine_decode_tokens_per_s=figures.decode_tokens_per_s if figures.by_engine else None,
         prefill_tokens_per_s=figures.prefill_tokens_per_s,
@@ -139,6 +143,7 @@ async def measure(
         finish_reason=finished.finish_reason,
         text=text,
         reasoning=reasoning,
+        first_tokens=figures.first_tokens,
     )
 
 
@@ -156,24 +161,25 @@ async def prompt_tokens(engine: Engine, prompt: str) -> int | None:
         return await tokens.count_prompt(endpoint, flavour_of(engine.status), asked, http)
 
 
-async def measure_decode(engine: Engine, request: ChatRequest) -> Sample:
+async def measure_decode(engine: Engine, request: ChatRequest, *, cached: bool = False) -> Sample:
     """As `measure`, with engine seconds that are of decoding alone, to the tick.
 
     The prompt is read by a request of its own; the one that is measured finds it in the prefix
     cache. So the CPU clock is read only while the engine rests, and a client that is kept from
     running just when the first token comes cannot miss a part. With a GPU the wall clock between
-    the first token and the last is right as it is.
+    the first token and the last is right as it is. `cached`: this prompt was the last one here.
     """
     unit, clock = engine_clock(engine.status)
     if unit != "CPU":
         return await measure(engine, request)
-    read = await measure(engine, replace(request, max_tokens=1))
+    read = None if cached else await measure(engine, replace(request, max_tokens=1))
     before = clock()
     sample = await measure(engine, request)
+    sample = replace(sample, engine_s=clock() - before, engine_tokens=sample.completion_tokens)
+    if read is None:
+        return sample
     return replace(
         sample,
-        engine_s=clock() - before,
-        engine_tokens=sample.completion_tokens,
         ttft_s=read.ttft_s,
         e2e_s=read.ttft_s + sample.e2e_s - sample.ttft_s,
         cached_tokens=read.cached_tokens,

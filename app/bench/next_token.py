@@ -8,12 +8,17 @@ from engine_bridge.chat import web
 from engine_bridge.chat.flavour import LLAMA_SERVER, SGLANG, flavour_of
 from engine_bridge.engine import Engine
 
+ALIKE = 0.1
+"""How far, as a share, the tokens of an answer's text may be in number from those it was made of.
+A made-up tokenizer may not lead from a text back to its tokens, and then nothing can be said."""
+
 
 async def agreement(
-    engine: Engine, texts: Sequence[tuple[str, str]], every: int = 4
+    engine: Engine, texts: Sequence[tuple[str, str, int]], every: int = 4
 ) -> dict[str, Any] | None:
-    """Over (prompt, answer) pairs: at every so many tokens of the answer, whether the engine's
-    likeliest next token is the answer's. `same` of `n`; None where the server cannot be asked.
+    """Over prompts, answers and these answers' tokens: at every so many tokens of the answer,
+    whether the engine's likeliest next token is the answer's. `same` of `n`; None where the
+    server cannot be asked.
 
     Raises httpx.HTTPError where it refuses.
     """
@@ -29,19 +34,30 @@ async def agreement(
             answer = await http.post(url, json=body, headers=endpoint.headers, timeout=120)
             return answer.raise_for_status().json()
 
-        for prompt, answer in texts:
-            right, asked = await ask(post, prompt, answer, every)
+        for prompt, answer, tokens in texts:
+            right, asked = await ask(post, prompt, answer, tokens, every)
             same, n = same + right, n + asked
-    return {"same": same, "n": n, "every": every, "share": same / n if n else None}
+    return {"same": same, "n": n, "every": every, "share": same / n} if n else None
 
 
-async def _llama(post: Any, prompt: str, answer: str, every: int) -> tuple[int, int]:
+def _chat(prompt: str) -> dict[str, Any]:
+    """A question as the answers were asked for."""
+    messages = [{"role": "user", "content": prompt}]
+    return {"messages": messages, "chat_template_kwargs": {"enable_thinking": False}}
+
+
+def _alike(said: Sequence[int], tokens: int) -> bool:
+    return abs(len(said) - tokens) <= max(1, ALIKE * tokens)
+
+
+async def _llama(post: Any, prompt: str, answer: str, tokens: int, every: int) -> tuple[int, int]:
     """One short completion for each place; the prefix cache makes it cost a token or a few."""
-    chat = {"messages": [{"role": "user", "content": prompt}]}
-    start = (await post("/apply-template", chat))["prompt"]
+    start = (await post("/apply-template", _chat(prompt)))["prompt"]
     text = {"content": start, "add_special": True, "parse_special": True}
     head = (await post("/tokenize", text))["tokens"]
     said = (await post("/tokenize", {"content": answer}))["tokens"]
+    if not _alike(said, tokens):
+        return 0, 0
     same = 0
     places = range(0, len(said), every)
     for at in places:
@@ -51,11 +67,13 @@ async def _llama(post: Any, prompt: str, answer: str, every: int) -> tuple[int, 
     return same, len(places)
 
 
-async def _sglang(post: Any, prompt: str, answer: str, every: int) -> tuple[int, int]:
+async def _sglang(post: Any, prompt: str, answer: str, tokens: int, every: int) -> tuple[int, int]:
     """One prefill that returns the likeliest token at each place of the answer."""
-    chat = {"model": "default", "messages": [{"role": "user", "content": prompt}]}
-    head = (await post("/v1/tokenize", chat))["tokens"]
-    said = (await post("/v1/tokenize", {"model": "default", "prompt": answer}))["tokens"]
+    head = (await post("/v1/tokenize", {"model": "default"} | _chat(prompt)))["tokens"]
+    text = {"model": "default", "prompt": answer, "add_special_tokens": False}
+    said = (await post("/v1/tokenize", text))["tokens"]
+    if not said or not _alike(said, tokens):
+        return 0, 0
     body = {
         "input_ids": head + said,
         "sampling_params": {"max_new_tokens": 1, "temperature": 0},

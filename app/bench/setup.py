@@ -12,7 +12,7 @@ from typing import Any
 
 from app.core.i18n import _
 from engine_bridge import machine
-from engine_bridge.contract import EngineStatus
+from engine_bridge.contract import EngineStatus, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Setup:
     context_tokens: int | None = None
     threads: int | None = None
     switches: dict[str, bool] = field(default_factory=dict)
-    """Whether each optimisation that can be switched was asked for, by its id."""
+    """Whether each optimisation that can be switched was asked for, by its id; False for one that
+    this model or machine cannot have."""
     verdicts: dict[str, str] = field(default_factory=dict)
     resolved: dict[str, str] = field(default_factory=dict)
     """What the engine was started with for each switch that is on."""
@@ -58,7 +59,7 @@ def setup_of(status: EngineStatus) -> Setup:
     backend = status.spec.backend if status.spec else ""
     local = backend != "attach"
     switchable = [each for each in status.optimisations if each.switchable]
-    on = [each for each in switchable if each.requested]
+    on = [e for e in switchable if e.requested and e.verdict is not Verdict.NOT_SUPPORTED]
     return Setup(
         engine=status.flavour or backend,
         engine_version=_engine_version(backend, status),
@@ -67,7 +68,7 @@ def setup_of(status: EngineStatus) -> Setup:
         model_hash=_model_hash(Path(status.model_path)) if status.model_path and local else "",
         context_tokens=status.context_tokens,
         threads=status.threads,
-        switches={each.id: each.requested for each in switchable},
+        switches={each.id: each in on for each in switchable},
         verdicts={each.id: each.verdict.value for each in switchable},
         resolved={each.id: each.resolved for each in on if each.resolved},
         url=status.base_url if backend == "attach" else "",
@@ -79,8 +80,13 @@ def setup_of(status: EngineStatus) -> Setup:
 def _engine_version(backend: str, status: EngineStatus) -> str:
     if backend == "llamacpp":
         return f"xllamacpp {_version('xllamacpp')}"
-    told = [each.evidence.get("version") for each in status.optimisations]
-    return next((str(each) for each in told if each), "")
+    if backend == "sglang":
+        from engine_bridge.backends.sglang import interpreter
+        from engine_bridge.errors import BridgeError
+
+        with contextlib.suppress(BridgeError):
+            return f"SGLang {interpreter.find(status.spec.python if status.spec else None).sglang}"
+    return ""
 
 
 def _version(package: str) -> str:
@@ -142,7 +148,12 @@ def _cpu_name() -> str:
 
 def words(setup: dict[str, Any]) -> str:
     """A stored setup in one line: model, engine, switches that are on, machine."""
-    on = [name for name, is_on in (setup.get("switches") or {}).items() if is_on]
+    verdicts = setup.get("verdicts") or {}
+    on = [
+        f"{name} ({verdicts[name]})" if verdicts.get(name) == Verdict.FELL_BACK else name
+        for name, is_on in (setup.get("switches") or {}).items()
+        if is_on
+    ]
     hardware = setup.get("machine") or {}
     parts = [
         str(setup.get("model") or _("a model")),

@@ -5,12 +5,14 @@ the prefill. What a model then writes is another matter: it repeats itself as no
 question would, which flatters speculation. The report says so.
 """
 
+import math
 import random
 import string
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from app.bench.figures import counter_gap, figures
+from app.bench.counters import counter_gap, counters
+from app.bench.figures import figures
 from app.bench.ledger import Ledger, Run
 from app.bench.measure import Sample, measure, prompt_tokens
 from app.bench.progress import Steps, Watch
@@ -26,7 +28,10 @@ FLATTERS = _(
     " more than answers do. Judge speculation by `bench ab` or `bench gsm8k`."
 )
 TOLERANCE = 0.005
-"""How far, as a share, the prompt may be from the length asked for."""
+"""How much shorter, as a share, the prompt may be than asked for; longer it must not be, or it
+would not fit where the context is just as long."""
+SHORTEST = 16
+"""Tokens of a prompt: a chat template needs some of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +54,7 @@ async def run(
     import asyncio
 
     status = engine.status
-    needed = lengths.input_tokens + lengths.output_tokens
-    if status.context_tokens is not None and needed > status.context_tokens:
-        raise UsageError(
-            f"The engine's context of {status.context_tokens:,} tokens is too short for"
-            f" {lengths.input_tokens:,} in and {lengths.output_tokens:,} out.",
-            "Choose shorter ones with --input and --output, or a longer --context.",
-        )
+    _check_room(lengths, status.context_tokens)
     setup = await asyncio.to_thread(setup_of, status)
     record: Run | None = ledger.begin(KIND, asdict(lengths), setup) if ledger else None
     steps = Steps(lengths.runs, watch)
@@ -88,6 +87,31 @@ async def run(
     return result
 
 
+def _check_room(lengths: Lengths, context: int | None) -> None:
+    """Raises UsageError where both lengths do not fit, with the largest that do."""
+    if context is None or lengths.input_tokens + lengths.output_tokens <= context:
+        return
+    room = context - lengths.output_tokens
+    if room >= SHORTEST:
+        out = lengths.output_tokens
+        cure = _(
+            "--input {room} is the most beside {out:,} out; or give a longer --context, where"
+            " model and memory allow it."
+        )
+    else:
+        out = max(context - lengths.input_tokens, context // 2)
+        room = context - out
+        cure = _(
+            "--input {room} --output {out} would fit; or give a longer --context, where model and"
+            " memory allow it."
+        )
+    raise UsageError(
+        f"The engine's context of {context:,} tokens is too short for {lengths.input_tokens:,} in"
+        f" and {lengths.output_tokens:,} out.",
+        cure.format(room=room, out=out),
+    )
+
+
 def _request(prompt: str, lengths: Lengths, output: int) -> ChatRequest:
     return ChatRequest(
         (Message("user", prompt),),
@@ -98,27 +122,11 @@ def _request(prompt: str, lengths: Lengths, output: int) -> ChatRequest:
     )
 
 
-async def counters(engine: Engine) -> dict[str, float]:
-    """The engine's own counters, fresh: `verify` or the next look at it brings them."""
-    import asyncio
-
-    from engine_bridge.backends.llamacpp.counters import read_load
-    from engine_bridge.chat.flavour import LLAMA_SERVER, flavour_of
-
-    endpoint, pid = engine.endpoint, engine.status.engine_pid
-    if endpoint and flavour_of(engine.status) is LLAMA_SERVER:
-        try:
-            return dict((await read_load(endpoint, pid or 0)).counters)
-        except OSError:
-            return {}
-    await asyncio.sleep(2.5)  # longer than the time between two looks
-    return dict(engine.status.load.counters)
-
-
 async def prompt_of(engine: Engine, tokens: int, source: random.Random) -> str:
     """Random words of about `tokens` tokens, chat template included, never the same twice.
 
-    Exact to half a percent where the server can count; else by the usual 0.5 words a token.
+    Not longer, and shorter by half a percent at most, where the server can count; else by the
+    usual 0.5 words a token.
     """
     words = [_word(source) for _ in range(max(8, tokens // 2))]
     empty = 0
@@ -126,12 +134,12 @@ async def prompt_of(engine: Engine, tokens: int, source: random.Random) -> str:
         count = await prompt_tokens(engine, " ".join(words))
         if count is None:
             break
-        if abs(count - tokens) <= max(2, TOLERANCE * tokens):
+        if 0 <= tokens - count <= max(3, TOLERANCE * tokens):
             break
         if not empty:
             empty = await prompt_tokens(engine, "a") or 0
         per_word = max((count - empty) / len(words), 0.5)
-        change = round((tokens - count) / per_word)
+        change = math.floor((tokens - count) / per_word)
         if change > 0:
             words += [_word(source) for _ in range(change)]
         elif change < 0:

@@ -64,6 +64,9 @@ class Timings:
     """From the first thinking text to the first of the answer, or to its last where none came."""
     thought_tokens: int | None = None
     """Of the completion tokens; None where nothing was thought."""
+    first_tokens: int = 1
+    """How many tokens the TTFT covers: more than one where the server sends several at a time, or
+    holds text back that is no whole character yet."""
     accept_length: float | None = None
     drafted_tokens: int | None = None
     accepted_tokens: int | None = None

@@ -166,6 +166,7 @@ class Meter:
         timings = Timings(
             completion_tokens=self._tokens(),
             ttft_s=ttft,
+            first_tokens=max(self._tokens_at_first, 1),
             decode_tokens_per_s=self._decode_rate(),
             accept_length=None if final else self._live_accept_length(),
             accept_histogram=() if final else self._live_histogram(),

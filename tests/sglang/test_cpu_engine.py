@@ -13,6 +13,7 @@ import json
 import os
 from pathlib import Path
 
+import cpu_benchmarks
 import httpx
 import psutil
 import pytest
@@ -69,6 +70,7 @@ async def test_a_real_engine_lives_answers_is_watched_and_goes_whole(spec):
         await the_plugin_speaks_from_inside(engine)
         await a_reply_moves_the_live_figures(engine)
         await a_cut_reply_goes_on_where_it_stopped(engine)
+        await cpu_benchmarks.measure_it(engine, FOLDER / "tiny")
         await verify_runs_again(engine)
     finally:
         await engine.close()

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 SPECIAL = ["<pad>", "<end>", "<user>", "<assistant>"]
+FILLERS = 4000
 TEMPLATE = (
     "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}<end>"
     "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
@@ -24,6 +25,8 @@ def main(folder: Path) -> None:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=384, special_tokens=SPECIAL, initial_alphabet=alphabet)
     bpe.train_from_iterator(["a river, a stone and a letter in the garden"] * 8, trainer)
+    # Noise in single bytes is no text, and SGLang would hold it back to the end of the answer.
+    bpe.add_tokens([f" t{number}" for number in range(FILLERS)])
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=bpe, pad_token="<pad>", eos_token="<end>", chat_template=TEMPLATE
     )
