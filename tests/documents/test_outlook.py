@@ -29,6 +29,13 @@ def test_a_message_has_its_letters_people_and_attachments(tmp_path):
     assert document.note.startswith("1 attachment was not read")
 
 
+def test_a_subject_with_damaged_codes_stays_as_it_is(tmp_path):
+    Message(subject="=?utf-8?b?A?= Lease", text_body=real.FACT, to=TO).save(tmp_path / "letter.msg")
+    text = read_document(tmp_path / "letter.msg").text
+    assert "Subject: =?utf-8?b?A?= Lease\n" in text
+    assert real.FACT in text
+
+
 def test_a_message_of_html_alone_becomes_text(tmp_path):
     Message(subject="Lease", html_body=real.HTML, to=TO).save(tmp_path / "letter.msg")
     text = read_document(tmp_path / "letter.msg").text

@@ -3,6 +3,7 @@
 import email
 import email.policy
 import mailbox
+from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from email.message import EmailMessage
 from pathlib import Path
@@ -85,7 +86,7 @@ def _decoded(text: str) -> str:
     """A header's value without the codes that e-mail has for other letters (=?GBK?B?…?=)."""
     try:
         return str(make_header(decode_header(text)))
-    except (LookupError, ValueError):
+    except (LookupError, ValueError, HeaderParseError):
         return text
 
 
