@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 def doctor(as_json: bool) -> None:
     """Check hardware, engine, model, keyring, settings and terminal. Exits 1 if one is bad."""
     import json
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
     from app.core.checkup.report import Health
     from app.core.figures import pad
     from app.core.i18n import _
+    from app.core.plain import plain
 
     marks = {Health.GOOD: _("ok"), Health.WARNING: _("warn"), Health.BAD: _("BAD")}
     names = {
@@ -35,8 +36,10 @@ def doctor(as_json: bool) -> None:
         "clipboard": _("clipboard"),
     }
     findings = []
-    for each in _everything():
-        findings.append(each)
+    for found in _everything():
+        # Names in files and paths are shown as well: nothing of them may rule the terminal.
+        text, cure = (" ".join(plain(words).split()) for words in (found.text, found.cure))
+        findings.append(each := replace(found, text=text, cure=cure))
         if not as_json:
             area = names.get(each.area, each.area)
             click.echo(f"{pad(marks[each.health], 4)}  {pad(area, 10)}{each.text}")

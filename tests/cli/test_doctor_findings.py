@@ -45,6 +45,13 @@ def test_settings_that_nobody_knows_are_named(home: Path) -> None:
     assert not any("unknown" in text for _health, text in doctor()["settings"])
 
 
+def test_a_name_cannot_rule_the_terminal(home: Path) -> None:
+    write('"\\u001b]0;pwned\\u0007 a" = 1\n["b\\nc"]\nd = 2\n')
+    [text] = [text for _health, text in doctor()["settings"] if "unknown" in text]
+    assert text.isprintable()
+    assert text.endswith("b c")
+
+
 def test_keys_and_themes_that_do_not_work_are_named(home: Path) -> None:
     write(f'[appearance]\ntheme = "mine"\n{KEYS}')
     themes = settings.path().parent / "themes"
