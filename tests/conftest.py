@@ -13,6 +13,11 @@ pytest_plugins = ["engine_fixtures"]
 for name in ("COLUMNS", "LINES"):
     os.environ.pop(name, None)
 
+# Whatever terminal the tests are run in: what is drawn and copied follows it.
+os.environ["TERM"] = "xterm-256color"
+for name in ("COLORTERM", "NO_COLOR", "STY", "TMUX", "SSH_CONNECTION", "SSH_TTY"):
+    os.environ.pop(name, None)
+
 SMOL = "smollm2-135m"
 os.environ["LING_CHAT_LANGUAGE"] = "en"  # whatever the language of who runs the tests
 
