@@ -1,29 +1,13 @@
 """Typing, recalling, pasting, attaching: the box and its chips, without a running engine."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from pilots import running
 from textual import events
-from textual.pilot import Pilot
 
 from app.core.documents import document_from_bytes
-from app.tui.app import LingChat
 from app.tui.composer.chips import Chip
-from app.tui.composer.composer import Composer
-from engine_bridge.contract import EngineSpec
-from engine_bridge.host.client import HostedEngine
-
-
-@asynccontextmanager
-async def running(
-    size: tuple[int, int] = (80, 24), **options: object
-) -> AsyncIterator[tuple[LingChat, Pilot[None], Composer]]:
-    """The app with the handle of an engine that nobody started."""
-    app = LingChat(HostedEngine(lease=True), EngineSpec(), start=False, **options)  # type: ignore[arg-type]
-    async with app.run_test(size=size) as pilot:
-        yield app, pilot, app._chat.composer
 
 
 async def test_the_box_has_the_focus_and_says_what_it_is_for(home: Path) -> None:

@@ -5,23 +5,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from pilots import until
-from test_composer import running
+from pilots import running, titles, told, until
 from textual import events
 from textual.widgets import Input
 
-from app.tui.app import LingChat
 from app.tui.composer.chips import Chip, ReadingChip
 from app.tui.composer.offers import Wanted, dropped, fitting, inside, mention, mentions, wanted
 from app.tui.screens.attach import AttachScreen, FolderScreen
-
-
-def titles(app: LingChat) -> list[str]:
-    return [document.title for document in app.conversation.documents]
-
-
-def told(app: LingChat) -> str:
-    return "\n".join(each.message for each in app._notifications)
 
 
 @pytest.fixture

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from pilots import until as soon
-from test_documents_preview import drawn
-from test_with_engine import replies, say, until
+from leases import lease
+from pilots import drawn, replies, say, until
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from app.core.chat.conversation import Conversation, Parameters, Turn
-from app.core.documents import Document, document_from_bytes
+from app.core.documents import Document
 from app.core.sessions.store import SessionStore
 from app.core.shelf.store import ShelfStore
 from app.tui.app import LingChat
@@ -18,13 +17,6 @@ from app.tui.screens.preview import PreviewScreen
 from app.tui.transcript.entries import Reply
 from engine_bridge.contract import EngineSpec
 from engine_bridge.host.client import HostedEngine
-
-LINE = "Clause {n}: the tenant pays the rent on the first day of the month.\n"
-
-
-def lease(lines: int, title: str = "lease.txt") -> Document:
-    text = "".join(LINE.format(n=n) for n in range(1, lines + 1))
-    return document_from_bytes(text.encode(), title)
 
 
 def new_app(spec: EngineSpec, *documents: Document) -> LingChat:
@@ -85,7 +77,7 @@ async def test_what_is_too_long_is_asked_about_and_nothing_is_cut(
         assert "too many" in figures
         assert "1,024" in str(app.screen.query_one("#reason").render())
         await pilot.press("escape")
-        await soon(pilot, lambda: app._chat.composer.text == "Who pays?", "the question again")
+        await until(pilot, lambda: app._chat.composer.text == "Who pays?", "the question again")
         assert app._chat.transcript.entries == []
         assert [each.title for each in app.conversation.documents] == ["short.txt", "long.txt"]
 
@@ -132,17 +124,18 @@ async def test_a_citation_opens_its_place_and_an_invented_quote_is_flagged(home:
         assert "Not in the documents: “the tenant pays" not in text
 
         await pilot.press("ctrl+s")
-        await soon(pilot, lambda: isinstance(app.screen, PreviewScreen), "the preview")
+        await until(pilot, lambda: isinstance(app.screen, PreviewScreen), "the preview")
         screen = app.screen
         assert isinstance(screen, PreviewScreen)
-        await soon(pilot, lambda: any("Clause 90:" in row for row in drawn(screen)), "line 90")
+        view = screen._view
+        await until(pilot, lambda: any("Clause 90:" in row for row in drawn(view)), "line 90")
         assert screen._view.found.needle.startswith("clause 90")
         await pilot.press("escape")
 
         row = next(y for y, row in enumerate(rows) if "[lease.txt l.90]" in row)
         column = rows[row].index("[lease.txt") + 3
         await pilot.click("#transcript", offset=(column, row))
-        await soon(pilot, lambda: isinstance(app.screen, PreviewScreen), "the preview")
+        await until(pilot, lambda: isinstance(app.screen, PreviewScreen), "the preview")
 
 
 async def test_a_session_opened_again_says_the_same_of_its_sources(home: Path) -> None:
@@ -167,5 +160,5 @@ async def test_a_session_opened_again_says_the_same_of_its_sources(home: Path) -
             rows = [view.render_line(y).text for y in range(view.size.height)]
             return " ".join(" ".join(rows).split())
 
-        await soon(pilot, lambda: "Sources: [lease.txt l.90]" in shown(), "the sources")
+        await until(pilot, lambda: "Sources: [lease.txt l.90]" in shown(), "the sources")
         assert "Not in the documents: “the landlord shall never repair a thing”" in shown()

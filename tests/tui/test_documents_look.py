@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from test_documents_engine import lease
-from test_snapshots import STATUS, TIMINGS
+from leases import lease
+from stills import STATUS, TIMINGS
 from textual.pilot import Pilot
 
 from app.core.context.budget import Budget, Share

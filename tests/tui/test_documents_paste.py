@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_composer import running
+from pilots import running
 from textual import events
 from textual.pilot import Pilot
 

@@ -4,9 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from pilots import until
+from pilots import drawn, running, told, until
 from rich.segment import Segment
-from test_composer import running
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -34,11 +33,6 @@ async def opened(pilot: Pilot[None], app: LingChat, document: Document) -> Previ
     return screen
 
 
-def drawn(screen: PreviewScreen) -> list[str]:
-    view = screen._view
-    return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
-
-
 def head(screen: PreviewScreen) -> str:
     return str(screen.query_one("#head", Static).render())
 
@@ -54,8 +48,8 @@ async def test_enter_on_a_chip_shows_what_the_model_sees(home: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, PreviewScreen), "the preview")
         screen = app.screen
         assert isinstance(screen, PreviewScreen)
-        await until(pilot, lambda: drawn(screen)[0], "the text")
-        assert drawn(screen)[:3] == ['<document title="a.txt">', "alpha beta", "</document>"]
+        await until(pilot, lambda: drawn(screen._view)[0], "the text")
+        assert drawn(screen._view)[:3] == ['<document title="a.txt">', "alpha beta", "</document>"]
         assert "\x1b" not in head(screen)
         await pilot.press("escape")
         assert app.screen is app._chat
@@ -67,16 +61,16 @@ async def test_one_goes_to_pages_and_sees_which_one_it_is(home: Path) -> None:
         assert "40 pages" in head(screen)
         assert "A note." in head(screen)
         await pilot.press("g", *"17", "enter")
-        assert drawn(screen)[:2] == ["[p.17]", "Chapter 17"]
+        assert drawn(screen._view)[:2] == ["[p.17]", "Chapter 17"]
         assert "p.17" in head(screen)
         await pilot.press("pageup")
         assert "p.16" in head(screen)
         await pilot.press("end")
-        assert "</document>" in drawn(screen)
+        assert "</document>" in drawn(screen._view)
         await pilot.press("home")
-        assert drawn(screen)[0].startswith("<document")
+        assert drawn(screen._view)[0].startswith("<document")
         await pilot.press("g", *"99", "enter")
-        assert "no such place" in "".join(each.message for each in app._notifications)
+        assert "no such place" in told(app)
 
 
 async def test_the_head_names_the_page_that_was_pointed_at(home: Path) -> None:
@@ -85,8 +79,8 @@ async def test_the_head_names_the_page_that_was_pointed_at(home: Path) -> None:
         screen = PreviewScreen(document, app.glyphs, document.pages[3])
         await app.push_screen(screen)
         await until(pilot, lambda: "p.4" in head(screen), "the page of the place")
-        assert any("Chapter 4" in row for row in drawn(screen))
-        assert "Chapter 4" not in drawn(screen)[0]
+        assert any("Chapter 4" in row for row in drawn(screen._view))
+        assert "Chapter 4" not in drawn(screen._view)[0]
         await pilot.press("end")
         await until(pilot, lambda: "p.5" in head(screen), "the page in view")
         texts = "".join(f"Page {number}\n" for number in range(1, 4))
@@ -101,14 +95,14 @@ async def test_without_pages_one_goes_to_lines(home: Path) -> None:
     async with running((100, 30)) as (app, pilot, _):
         screen = await opened(pilot, app, document_from_bytes(lines.encode(), "a.txt"))
         await pilot.press("g", *"250", "enter")
-        assert drawn(screen)[0] == "this is line 250 of the text, not short"
+        assert drawn(screen._view)[0] == "this is line 250 of the text, not short"
 
 
 async def test_searching_finds_as_one_types_and_goes_round(home: Path) -> None:
     async with running((100, 30)) as (app, pilot, _):
         screen = await opened(pilot, app, book(30))
         await pilot.press("slash", *"CHAPTER 12")
-        assert "Chapter 12" in drawn(screen)
+        assert "Chapter 12" in drawn(screen._view)
         count = screen.query_one("#count", Static)
         await until(pilot, lambda: str(count.render()) == "1 of 1", "the count")
         await pilot.press("enter", "slash", *"chapter 2", "enter")
@@ -138,7 +132,7 @@ async def test_a_paste_is_read_from_its_token(home: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, PreviewScreen), "the preview")
         screen = app.screen
         assert isinstance(screen, PreviewScreen)
-        await until(pilot, lambda: drawn(screen)[1:2] == ["secret"], "the paste")
+        await until(pilot, lambda: drawn(screen._view)[1:2] == ["secret"], "the paste")
 
 
 @pytest.mark.parametrize("width", [20, 80])

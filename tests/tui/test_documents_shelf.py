@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_composer import running
-from test_documents_attach import titles, told, until
+from pilots import running, titles, told, until
 
 from app.core.documents import Document, Progress, document_from_bytes
 from app.tui.glyphs import UNICODE

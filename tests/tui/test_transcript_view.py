@@ -1,31 +1,13 @@
 """The transcript on the screen: following, scrolling, resizing, selecting, folding."""
 
-from importlib import resources
-
-from textual.app import App, ComposeResult
+from pilots import TranscriptApp, drawn
 from textual.geometry import Offset
 from textual.selection import Selection
 
 from app.tui.transcript.entries import Reply, UserEntry
 from app.tui.transcript.stack import Look
-from app.tui.transcript.view import Transcript
 
 PARAGRAPHS = "\n\n".join(f"Paragraph {n} " + "with words " * 12 for n in range(200))
-
-
-class Shell(App[None]):
-    CSS_PATH = str(resources.files("app.tui") / "transcript/transcript.tcss")
-
-    def compose(self) -> ComposeResult:
-        yield Transcript()
-
-    @property
-    def view(self) -> Transcript:
-        return self.query_one(Transcript)
-
-
-def visible(view: Transcript) -> list[str]:
-    return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
 
 
 def reply_of(text: str) -> Reply:
@@ -36,7 +18,7 @@ def reply_of(text: str) -> Reply:
 
 
 async def test_it_follows_the_end_while_text_arrives() -> None:
-    app = Shell()
+    app = TranscriptApp()
     async with app.run_test(size=(60, 20)) as pilot:
         reply = Reply()
         app.view.append(reply)
@@ -44,12 +26,12 @@ async def test_it_follows_the_end_while_text_arrives() -> None:
             reply.feed(f"line {n}\n\n")
             app.view.flush()
         await pilot.pause()
-        assert visible(app.view)[-1] == "  line 49"
+        assert drawn(app.view)[-1] == "  line 49"
         assert app.view.scroll_y == app.view.max_scroll_y
 
 
 async def test_it_stays_where_the_user_scrolled_and_tells_that_there_is_more() -> None:
-    app = Shell()
+    app = TranscriptApp()
     async with app.run_test(size=(60, 20)) as pilot:
         reply = Reply()
         app.view.append(reply)
@@ -58,24 +40,24 @@ async def test_it_stays_where_the_user_scrolled_and_tells_that_there_is_more() -
         await pilot.pause()
         app.view.scroll_to(y=10, animate=False)
         await pilot.pause()
-        before = visible(app.view)
+        before = drawn(app.view)
         reply.feed("\n\nmore\n\nand more")
         app.view.flush()
         await pilot.pause()
-        assert visible(app.view) == before
+        assert drawn(app.view) == before
         assert app.view._is_behind
         app.view.scroll_end(animate=False)
         await pilot.pause()
-        assert visible(app.view)[-1] == "  and more"
+        assert drawn(app.view)[-1] == "  and more"
         assert not app.view._is_behind
         reply.feed("\n\nlast")
         app.view.flush()
         await pilot.pause()
-        assert visible(app.view)[-1] == "  last"
+        assert drawn(app.view)[-1] == "  last"
 
 
 async def test_what_is_shown_equals_the_rows_of_the_entries() -> None:
-    app = Shell()
+    app = TranscriptApp()
     async with app.run_test(size=(60, 30)) as pilot:
         user, reply = UserEntry("question"), reply_of("# One\n\ntwo\n\n- three")
         app.view.append(user)
@@ -85,18 +67,18 @@ async def test_what_is_shown_equals_the_rows_of_the_entries() -> None:
         rows = [
             line.text.rstrip() for e in (user, reply) for b in e.blocks for line in b.painted(look)
         ]
-        assert visible(app.view)[: len(rows)] == rows
+        assert drawn(app.view)[: len(rows)] == rows
 
 
 async def test_a_resize_keeps_the_end_in_view_and_redraws_all_in_the_background() -> None:
-    app = Shell()
+    app = TranscriptApp()
     async with app.run_test(size=(100, 20)) as pilot:
         reply = reply_of(PARAGRAPHS)
         app.view.append(reply)
         await pilot.pause(0.3)
         await pilot.resize_terminal(40, 20)
         await pilot.pause()
-        assert "Paragraph 199" in " ".join(visible(app.view))
+        assert "Paragraph 199" in " ".join(drawn(app.view))
         for _ in range(200):
             await pilot.pause(0.02)
             if app.view._idle_timer is None:
@@ -109,21 +91,21 @@ async def test_a_resize_keeps_the_end_in_view_and_redraws_all_in_the_background(
 
 
 async def test_a_resize_keeps_the_paragraph_that_was_being_read() -> None:
-    app = Shell()
+    app = TranscriptApp()
     async with app.run_test(size=(100, 20)) as pilot:
         app.view.append(reply_of(PARAGRAPHS))
         await pilot.pause(0.5)
         app.view.scroll_to(y=app.view.max_scroll_y // 2, animate=False)
         await pilot.pause()
-        first = next(row for row in visible(app.view) if "Paragraph" in row).split()[1]
+        first = next(row for row in drawn(app.view) if "Paragraph" in row).split()[1]
         await pilot.resize_terminal(50, 20)
         await pilot.pause(0.5)
-        shown = [row.split()[1] for row in visible(app.view) if "Paragraph" in row]
+        shown = [row.split()[1] for row in drawn(app.view) if "Paragraph" in row]
         assert min(abs(int(first) - int(number)) for number in shown) <= 1
 
 
 async def test_a_selection_copies_what_was_written_and_is_shown() -> None:
-    app = Shell()
+    app = TranscriptApp()
     async with app.run_test(size=(40, 20)) as pilot:
         text = "One sentence that is long enough to be wrapped here. 然后一句中文。"
         app.view.append(reply_of(text))
@@ -137,7 +119,7 @@ async def test_a_selection_copies_what_was_written_and_is_shown() -> None:
 
 
 async def test_dragging_the_mouse_selects() -> None:
-    app = Shell()
+    app = TranscriptApp()
     async with app.run_test(size=(40, 20)) as pilot:
         app.view.append(reply_of("alpha beta gamma"))
         await pilot.pause()
@@ -149,7 +131,7 @@ async def test_dragging_the_mouse_selects() -> None:
 
 
 async def test_a_click_opens_and_folds_the_thinking() -> None:
-    app = Shell()
+    app = TranscriptApp()
     async with app.run_test(size=(60, 20)) as pilot:
         reply = Reply()
         reply.feed_thinking("secret thought")
@@ -157,18 +139,18 @@ async def test_a_click_opens_and_folds_the_thinking() -> None:
         reply.finish()
         app.view.append(reply)
         await pilot.pause()
-        row = next(y for y, text in enumerate(visible(app.view)) if "thought for" in text)
-        assert "  secret thought" not in visible(app.view)
+        row = next(y for y, text in enumerate(drawn(app.view)) if "thought for" in text)
+        assert "  secret thought" not in drawn(app.view)
         await pilot.click(app.view, offset=(4, row))
         await pilot.pause()
-        assert "  secret thought" in visible(app.view)
+        assert "  secret thought" in drawn(app.view)
         app.view.focus()
         await pilot.press("t")
-        assert "  secret thought" not in visible(app.view)
+        assert "  secret thought" not in drawn(app.view)
 
 
 async def test_thinking_streams_while_it_is_open() -> None:
-    app = Shell()
+    app = TranscriptApp()
     async with app.run_test(size=(60, 20)) as pilot:
         reply = Reply()
         app.view.append(reply)
@@ -178,11 +160,11 @@ async def test_thinking_streams_while_it_is_open() -> None:
         reply.feed_thinking("two")
         app.view.flush()
         await pilot.pause()
-        assert [row for row in visible(app.view) if row in ("  one", "  two")] == ["  one", "  two"]
+        assert [row for row in drawn(app.view) if row in ("  one", "  two")] == ["  one", "  two"]
 
 
 async def test_an_entry_put_in_between_stands_in_between() -> None:
-    app = Shell()
+    app = TranscriptApp()
     async with app.run_test(size=(60, 20)) as pilot:
         first, last = UserEntry("first"), UserEntry("last", waits="sent after this reply")
         app.view.append(first)
@@ -192,8 +174,8 @@ async def test_an_entry_put_in_between_stands_in_between() -> None:
         reply.feed("in between")
         app.view.flush()
         await pilot.pause()
-        rows = "\n".join(visible(app.view))
+        rows = "\n".join(drawn(app.view))
         assert rows.index("first") < rows.index("in between") < rows.index("last")
         app.view.take_away(reply)
         await pilot.pause()
-        assert "in between" not in "\n".join(visible(app.view))
+        assert "in between" not in "\n".join(drawn(app.view))

@@ -1,25 +1,11 @@
 """A long history: laid out as it comes into view, forgotten when it is far away, walked by key."""
 
-from importlib import resources
-
-from textual.app import App, ComposeResult
+from pilots import TranscriptApp, drawn
 
 from app.tui.transcript.entries import Entry, Reply, UserEntry
 from app.tui.transcript.stack import KEPT_ROWS
-from app.tui.transcript.view import Transcript
 
 CODE = "```python\n" + "".join(f"x{n} = {n}\n" for n in range(150)) + "```"
-
-
-class Window(App[None]):
-    CSS_PATH = str(resources.files("app.tui") / "transcript/transcript.tcss")
-
-    def compose(self) -> ComposeResult:
-        yield Transcript()
-
-    @property
-    def view(self) -> Transcript:
-        return self.query_one(Transcript)
 
 
 def history(count: int) -> list[Entry]:
@@ -30,40 +16,36 @@ def history(count: int) -> list[Entry]:
     return entries
 
 
-def shown(view: Transcript) -> list[str]:
-    return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
-
-
 async def test_only_what_is_in_view_of_a_loaded_history_is_laid_out() -> None:
-    app = Window()
+    app = TranscriptApp()
     async with app.run_test(size=(80, 24)) as pilot:
         entries = history(500)
         app.view.load(entries)
         await pilot.pause()
-        assert shown(app.view)[-1].strip() == "• b"
+        assert drawn(app.view)[-1].strip() == "• b"
         folded = [entry for entry in entries if entry.is_folded]
         assert len(folded) > 490
         app.view.scroll_to(y=0, animate=False)
         await pilot.pause()
-        assert "question 0" in shown(app.view)[1]
-        assert "Answer 0" in "\n".join(shown(app.view))
+        assert "question 0" in drawn(app.view)[1]
+        assert "Answer 0" in "\n".join(drawn(app.view))
         assert len([entry for entry in entries if entry.is_folded]) > 480
 
 
 async def test_scrolling_up_a_row_moves_the_view_by_a_row_whatever_is_laid_out_above() -> None:
-    app = Window()
+    app = TranscriptApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.view.load(history(30))
         await pilot.pause()
         for _ in range(70):
-            before = shown(app.view)
+            before = drawn(app.view)
             app.view.scroll_relative(y=-1, animate=False)
             await pilot.pause()
-            assert shown(app.view)[1:] == before[:-1]
+            assert drawn(app.view)[1:] == before[:-1]
 
 
 async def test_lines_that_nobody_looks_at_are_forgotten() -> None:
-    app = Window()
+    app = TranscriptApp()
     async with app.run_test(size=(80, 50)) as pilot:
         app.view.load(history(700))
         for _ in range(150):
@@ -74,11 +56,11 @@ async def test_lines_that_nobody_looks_at_are_forgotten() -> None:
         assert app.view.stack.height > 2 * KEPT_ROWS
         app.view.scroll_end(animate=False)
         await pilot.pause()
-        assert shown(app.view)[-1].strip() == "• b"
+        assert drawn(app.view)[-1].strip() == "• b"
 
 
 async def test_what_was_said_long_ago_becomes_one_block_again_in_its_place() -> None:
-    app = Window()
+    app = TranscriptApp()
     async with app.run_test(size=(80, 50)) as pilot:
         text = "\n\n".join(f"Paragraph {n}" for n in range(400))
         for number in range(30):
@@ -95,12 +77,12 @@ async def test_what_was_said_long_ago_becomes_one_block_again_in_its_place() -> 
         assert app.view.stack.height == sum(b.height for r in replies for b in r.blocks)
         app.view.scroll_to(y=0, animate=False)
         await pilot.pause()
-        assert shown(app.view)[1] == "  Reply 0."
-        assert "  Paragraph 10" in shown(app.view)
+        assert drawn(app.view)[1] == "  Reply 0."
+        assert "  Paragraph 10" in drawn(app.view)
 
 
 async def test_the_keyboard_marks_blocks_and_code_counts_as_one() -> None:
-    app = Window()
+    app = TranscriptApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.view.load(
             [UserEntry("my question"), Reply.stored(f"Some **words**.\n\n{CODE}\n\n1. one\n2. two")]
@@ -112,12 +94,12 @@ async def test_the_keyboard_marks_blocks_and_code_counts_as_one() -> None:
                 found.append(cursor.text)
         code = CODE.removeprefix("```python\n").removesuffix("\n```")
         assert found == ["2. two", "1. one", code, "Some **words**.", "my question"]
-        marked = [row for row in shown(app.view) if row.startswith("▌")]
+        marked = [row for row in drawn(app.view) if row.startswith("▌")]
         assert marked == ["▌ my question"]
 
 
 async def test_a_block_taller_than_the_view_is_scrolled_through_before_the_next() -> None:
-    app = Window()
+    app = TranscriptApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.view.load([Reply.stored(f"First.\n\n{CODE}\n\nLast.")])
         app.view.scroll_to(y=0, animate=False)

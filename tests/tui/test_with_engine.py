@@ -2,13 +2,10 @@
 
 import os
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from pilots import drawn, replies, say, until
 from textual import events
-from textual.pilot import Pilot
 
 from app.core.chat.conversation import Conversation, Parameters
 from app.tui.app import LingChat
@@ -24,31 +21,6 @@ LONG = "Write a long story about a ship that crosses the ocean."
 def new_app(spec: EngineSpec) -> LingChat:
     conversation = Conversation(parameters=Parameters(temperature=0.0))
     return LingChat(HostedEngine(lease=True), spec, conversation)
-
-
-async def until(pilot: Pilot[None], condition: Callable[[], object], what: str) -> None:
-    """Let the app run until `condition` holds."""
-    deadline = time.monotonic() + 150
-    while not condition():
-        if time.monotonic() > deadline:
-            app = pilot.app
-            assert isinstance(app, LingChat)
-            pytest.fail(f"never: {what}; {app.status.state}, {replies(app)!r}")
-        await pilot.pause(0.05)
-
-
-def replies(app: LingChat) -> list[Reply]:
-    return [entry for entry in app._chat.transcript.entries if isinstance(entry, Reply)]
-
-
-async def say(pilot: Pilot[None], app: LingChat, text: str) -> None:
-    app._chat.composer.insert(text)
-    await pilot.press("enter")
-
-
-def drawn(app: LingChat) -> str:
-    view = app._chat.transcript
-    return "\n".join(view.render_line(y).text for y in range(view.size.height))
 
 
 async def test_a_message_typed_while_the_engine_starts_is_answered_when_it_is_ready(
@@ -71,7 +43,7 @@ async def test_a_message_typed_while_the_engine_starts_is_answered_when_it_is_re
         assert reply.timings.by_engine
         assert app._chat.composer.text == "more", "what is being typed stays"
         await pilot.pause(0.3)
-        assert "tok/s" in drawn(app)
+        assert any("tok/s" in row for row in drawn(app._chat.transcript))
         assert app.live.context_used == reply.timings.prompt_tokens + (
             reply.timings.completion_tokens or 0
         )
