@@ -1,6 +1,7 @@
 """Files and folders that several processes use at the same time."""
 
 import contextlib
+import errno
 import json
 import os
 import tempfile
@@ -66,3 +67,11 @@ def locked(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def text_of(path: Path) -> str:
+    """The UTF-8 text of a file that a user may have put there. Raises OSError, also for a pipe or
+    a device, which would never end, and UnicodeDecodeError."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file", str(path))
+    return path.read_text(encoding="utf-8")

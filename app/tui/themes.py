@@ -9,7 +9,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from app.core.i18n import _
-from engine_bridge import paths
+from engine_bridge import files, paths
 from engine_bridge.errors import UsageError
 
 DEFAULT = "ling-dark"
@@ -116,13 +116,13 @@ def user_files() -> list[Path]:
     return sorted((paths.config_dir() / "themes").glob("*.toml"))
 
 
-def load(files: Iterable[Path]) -> tuple[list[Theme], list[UsageError]]:
+def load(found: Iterable[Path]) -> tuple[list[Theme], list[UsageError]]:
     """The themes of these files, and what is wrong with those that are left out."""
     themes: list[Theme] = []
     problems: list[UsageError] = []
-    for file in files:
+    for file in found:
         try:
-            themes.append(parse(file.read_text(encoding="utf-8"), str(file)))
+            themes.append(parse(files.text_of(file), str(file)))
         except (OSError, UnicodeDecodeError) as error:
             problems.append(
                 UsageError(

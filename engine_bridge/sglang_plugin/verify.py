@@ -1,8 +1,8 @@
 """Checking drafts in a long context on the whole GPU, without planning on the CPU.
 
 SGLang's Triton attention checks drafts with its prefill kernel, which walks the whole context once
-for each head on a few of the GPU's processors: on an H200, 30,000 tokens take 4.84 ms a layer. The
-kernel that splits the context among all of them (`sglang.kernels.ops.attention.verify_mla`, 0.14 ms
+for each head on a few of the GPU's processors: on an H200, 30,000 tokens take 4.56 ms a layer. The
+kernel that splits the context among all of them (`sglang.kernels.ops.attention.verify_mla`, 0.12 ms
 there) is part of SGLang, but used on AMD's GPUs only. FlashInfer is fast too, but plans each round
 on the CPU, and SGLang captures no CUDA graph of the draft's last pass with it: a round can take
 twice as long for that. Here the split kernel serves any GPU, for the target's check and for the
@@ -33,8 +33,8 @@ _OF_THE_KERNEL = frozenset(
 )
 
 calls: Counter[str] = Counter()
-"""What the split kernel served ("target", "draft") and what it left to another ("declined"): eager
-passes and graph captures, not replays of a captured graph."""
+"""What the split kernel served ("target", "draft") and what it left to another ("target_declined",
+"draft_declined"): eager passes and graph captures, not replays of a captured graph."""
 
 
 def block_for(shared_memory: int) -> tuple[int, int, int]:
@@ -66,7 +66,8 @@ def mix(original: Callable[[Any], Any], factory: Any) -> Any:
     triton = original(factory)
     if attention_backends()[0] != "flashinfer" or not isinstance(triton, TritonAttnBackend):
         return triton
-    triton.extend_attention_fwd = _split_first(triton.extend_attention_fwd)
+    requests = triton.req_to_token_pool.size
+    triton.extend_attention_fwd = _split_first(triton.extend_attention_fwd, requests)
     name, flashinfer = factory._create_flashinfer_prefill_backend()
     usual_metadata, usual_forward = triton.init_forward_metadata, triton.forward_extend
 
@@ -108,22 +109,23 @@ def _fit_this_gpu() -> None:
 def _counted(who: str, split: Callable[..., bool]) -> Callable[..., bool]:
     def counted(*args: Any, **kw: Any) -> bool:
         taken = split(*args, **kw)
-        calls[who if taken else "declined"] += 1
+        calls[who if taken else f"{who}_declined"] += 1
         return taken
 
     return counted
 
 
-def _split_first(whole: Callable[..., None]) -> Callable[..., None]:
+def _split_first(whole: Callable[..., None], requests: int) -> Callable[..., None]:
     """`extend_attention_fwd` for a backend that only ever takes over accepted tokens: the split
-    kernel needs a context that is not empty, and here it holds the prompt at least."""
+    kernel needs a context that is not empty, and here it holds the prompt at least. The kernel has
+    room for `requests` at once, as for the target: a captured graph keeps pointing at that room."""
     from sglang.kernels.ops.attention.verify_mla import verify_shared_kv_fwd
 
     split = _counted("draft", verify_shared_kv_fwd)
 
     def extend(*args: Any, **kw: Any) -> None:
         known = {name: value for name, value in kw.items() if name in _OF_THE_KERNEL}
-        if kw.get("score_mod") is not None or not split(*args, **known):
+        if kw.get("score_mod") is not None or not split(*args, **known, max_bs=requests):
             whole(*args, **kw)
 
     return extend

@@ -1,5 +1,6 @@
 """The settings' file: comments stay, processes do not undo each other, limits are told."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -94,4 +95,12 @@ def test_every_setting_says_what_it_is_for(home: Path) -> None:
 def test_a_broken_file_is_told_with_its_place(file: Path) -> None:
     file.write_text("[appearance]\nframes_per_second = 1000\n")
     with pytest.raises(UsageError, match=r"broken at appearance\.frames_per_second"):
+        settings.load()
+
+
+def test_a_pipe_where_the_settings_should_be_is_a_sentence_and_is_not_waited_for(
+    home: Path,
+) -> None:
+    os.mkfifo(settings.path())
+    with pytest.raises(UsageError, match=r"cannot be read: .*it is no file"):
         settings.load()

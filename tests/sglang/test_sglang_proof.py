@@ -122,8 +122,7 @@ def test_an_accept_length_of_one_is_the_known_failure(tmp_path):
             "3 on marlin",
         ),
         ({"head": {"shared_with_draft": False}}, "head-sharing", "head of its own"),
-        ({"split_verify": {"calls": {"target": 7, "declined": 7}}}, "split-verify", "own kernel"),
-        ({"split_verify": {"calls": {}}}, "split-verify", "own kernel"),
+        ({"split_verify": {"calls": {"target_declined": 7}}}, "split-verify", "own kernel"),
         ({"clamp": {"applied_layers": CLAMPED[:-1]}}, "swiglu-clamp", "Layers 41 run without"),
     ],
 )
@@ -136,6 +135,11 @@ def test_evidence_of_less_than_asked_for_fell_back(tmp_path, parts, id_, said):
 def test_a_clamp_that_no_token_went_through_is_unproven(tmp_path):
     found = judged(tmp_path, evidence=changed(clamp={"calls": 0, "applied_layers": []}))
     assert found["swiglu-clamp"].verdict is V.UNPROVEN
+
+
+def test_split_verification_that_no_draft_went_through_is_unproven(tmp_path):
+    found = judged(tmp_path, evidence=EVIDENCE | {"split_verify": None})
+    assert found["split-verify"].verdict is V.UNPROVEN
 
 
 def test_graphs_that_nothing_replays_fell_back(tmp_path):

@@ -30,7 +30,7 @@ def interpret():
         k = torch.randn(ROWS, 1, verify.ROW, dtype=torch.float16)
         slots = torch.randperm(256)[:context]
         out = torch.empty(ROWS, 4, LATENT, dtype=torch.float16)
-        verify._split_first(None)(
+        verify._split_first(None, 1)(
             q, k, k[..., :LATENT].contiguous(), out, cache, cache[..., :LATENT],
             torch.tensor([0, ROWS], dtype=torch.int32),
             torch.tensor([0, context], dtype=torch.int32),

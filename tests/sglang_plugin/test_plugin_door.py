@@ -143,7 +143,7 @@ def test_without_graphs_no_layer_has_run_yet_and_none_is_missed():
 
 
 def test_drafts_that_another_kernel_checks_are_refused():
-    other = {"block": [16, 32, 8], "calls": {"draft": 2, "declined": 14}}
+    other = {"block": [16, 32, 8], "calls": {"draft": 2, "target_declined": 14}}
     for seen in (None, other):
         [sentence] = refused(Request(split_verify=True), facts(split_verify=seen))
         assert sentence.startswith("ling-chat: split verification was requested and is not on")

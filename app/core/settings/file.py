@@ -119,7 +119,7 @@ def unknown() -> list[str]:
 
 def _text() -> str:
     try:
-        return path().read_text(encoding="utf-8")
+        return files.text_of(path())
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as problem:

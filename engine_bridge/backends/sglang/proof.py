@@ -184,10 +184,11 @@ def _split(seen: Seen) -> _Found:
     resolved = str(state.get("decode_attention_backend") or state.get("attention_backend") or "")
     if seen.evidence is None:
         return _Found(Verdict.UNPROVEN, resolved, note=NO_EVIDENCE)
-    split = seen.evidence.get("split_verify") or {}
-    calls = split.get("calls") or {}
+    split = seen.evidence.get("split_verify")
+    if not split:
+        return _Found(Verdict.UNPROVEN, resolved, note="No draft has been checked yet.")
     evidence = {"split_verify": split}
-    if calls.get("target") and not calls.get("declined"):
+    if split["calls"].get("target") and not split["calls"].get("target_declined"):
         heads, tokens, _ = split["block"]
         said = f"split kernel, {heads} heads × {tokens} tokens a block"
         return _Found(Verdict.VERIFIED, resolved, said, evidence=evidence)

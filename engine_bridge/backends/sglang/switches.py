@@ -121,14 +121,12 @@ def on(optimisations: tuple[Optimisation, ...]) -> frozenset[str]:
 
 
 def _known(o: Optimisation, asked: dict[str, bool], model: Checkpoint | None) -> Optimisation:
-    requested = asked[o.id]
-    lacking = _lacking(o.id, model) if model is not None else ""
-    if o.id in (SHARING, SPLIT):
-        requested = asked[NEXTN] and (requested or o.id == SHARING)
-        lacking = lacking or (_lacking(NEXTN, model) if model is not None else "")
-    if o.id == CLAMP:
-        requested = asked[HUMMING]
-        lacking = lacking or (_lacking(HUMMING, model) if model is not None else "")
+    # A proof line is asked for with its switch; what only serves a switch needs it, too.
+    owner = _GOES_WITH.get(o.id)
+    requested = asked[owner] and (asked[o.id] or not o.switchable) if owner else asked[o.id]
+    lacking = ""
+    if model is not None:
+        lacking = _lacking(o.id, model) or (_lacking(owner, model) if owner else "")
     if o.id == DSPARK:
         lacking = explain(DSPARK, "prefix-cache")
     if lacking:
@@ -136,6 +134,9 @@ def _known(o: Optimisation, asked: dict[str, bool], model: Checkpoint | None) ->
         return o.model_copy(update=update)
     verdict = Verdict.UNPROVEN if requested else Verdict.OFF
     return o.model_copy(update={"requested": requested, "verdict": verdict})
+
+
+_GOES_WITH = {SPLIT: NEXTN, SHARING: NEXTN, CLAMP: HUMMING}
 
 
 def _lacking(id_: str, model: Checkpoint) -> str:
