@@ -9,9 +9,8 @@ import platformdirs
 from engine_bridge.errors import BridgeError
 
 APP = "ling-chat"
-
-
 ELSEWHERE = "Fix its permissions, or set HOME to a folder that can be written."
+"""The cure for a folder that cannot be made or written."""
 
 
 def _private(path: Path, cure: str = ELSEWHERE) -> Path:

@@ -12,12 +12,12 @@ from app.bench.figures import figures
 from app.bench.ledger import Ledger
 from app.bench.lossless import may_change
 from app.bench.measure import Sample
-from app.bench.progress import Step, Watch
+from app.bench.progress import Watch, starting
 from app.bench.setup import setup_of
 from app.bench.tasks import Question
-from app.core.i18n import _, shown
+from app.core.i18n import _
 from engine_bridge.backends import backend_named
-from engine_bridge.contract import EngineSpec, EngineStatus
+from engine_bridge.contract import EngineSpec
 
 KIND = "ab"
 
@@ -39,13 +39,7 @@ async def run(
 
     Raises UsageError for an unknown switch, BridgeError where an engine fails.
     """
-
-    def told(status: EngineStatus) -> None:
-        if watch is not None and status.phase:
-            phase = _("starting: {phase}").format(phase=shown(status.phase))
-            watch(Step(phase, 0, 0))
-
-    pair = await pair_for(spec, toggle, against=against, find=find, told=told)
+    pair = await pair_for(spec, toggle, against=against, find=find, told=starting(watch))
     try:
         comparison = await ab.compare(pair, toggle, task, questions, settings, watch)
         setup = await asyncio.to_thread(setup_of, (await pair.arm(True)).status)

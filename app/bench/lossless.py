@@ -15,14 +15,14 @@ from app.bench.engines import FindBackend, pair_for
 from app.bench.ledger import Ledger
 from app.bench.measure import Sample, measure
 from app.bench.next_token import agreement
-from app.bench.progress import Step, Steps, Watch
+from app.bench.progress import Steps, Watch, starting
 from app.bench.setup import setup_of
 from app.bench.stats import wilson
 from app.bench.tasks import Question
-from app.core.i18n import _, shown
+from app.core.i18n import _
 from engine_bridge.backends import backend_named
 from engine_bridge.chat.events import ChatRequest, Message
-from engine_bridge.contract import EngineSpec, EngineStatus
+from engine_bridge.contract import EngineSpec
 from engine_bridge.engine import Engine
 
 KIND = "lossless"
@@ -98,13 +98,8 @@ async def run(
 
     Raises UsageError for an unknown switch, BridgeError where an engine fails.
     """
-
-    def told(status: EngineStatus) -> None:
-        if watch is not None and status.phase:
-            watch(Step(_("starting: {phase}").format(phase=shown(status.phase)), 0, 0))
-
     asked = probes(probe_count)
-    pair = await pair_for(spec, toggle, against=against, find=find, told=told)
+    pair = await pair_for(spec, toggle, against=against, find=find, told=starting(watch))
     answers: dict[bool, list[Sample]] = {}
     echoes: dict[bool, int] = {}
     steps = Steps(2 * (len(questions) + len(asked)) + 1, watch)

@@ -4,8 +4,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from app.core.i18n import _
+from app.core.i18n import _, shown
 from engine_bridge.chat.events import Event, Prefill, Progress
+from engine_bridge.contract import EngineStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,17 @@ class Step:
 
 
 Watch = Callable[[Step], None]
+
+
+def starting(watch: Watch | None) -> Callable[[EngineStatus], None]:
+    """A listener for the start of an engine that tells `watch` the phase it is in."""
+
+    def told(status: EngineStatus) -> None:
+        if watch is not None and status.phase:
+            phase = _("starting: {phase}").format(phase=shown(status.phase))
+            watch(Step(phase, 0, 0))
+
+    return told
 
 
 class Steps:

@@ -107,14 +107,7 @@ def ab_text(result: dict[str, Any]) -> str:
     same = _("{same} of {n} answers are the same text.").format(
         same=details["same_answers"], n=details["answers"]
     )
-    lines.append(
-        same
-        + (
-            f" {result['toggle']} {shown(details['may_change_answers'])}{_('.')}"
-            if details["may_change_answers"]
-            else ""
-        )
-    )
+    lines.append(f"{same} {_may_change(result['toggle'], details)}".rstrip())
     if grades := details["accuracy"]:
         lines.append(
             _(
@@ -123,6 +116,12 @@ def ab_text(result: dict[str, Any]) -> str:
             ).format(**grades)
         )
     return "\n".join(lines)
+
+
+def _may_change(toggle: str, found: dict[str, Any]) -> str:
+    """The sentence; empty for an optimisation of which that is not known."""
+    why = found["may_change_answers"]
+    return f"{toggle} {shown(why)}{_('.')}" if why else ""
 
 
 def ladder_text(rows: Sequence[dict[str, Any]]) -> str:
@@ -194,8 +193,7 @@ def _span(interval: Sequence[float]) -> str:
 def lossless_text(result: dict[str, Any]) -> str:
     """What an optimisation changed here."""
     same, told = result["same_bytes"], result["next_token"]
-    changes = f"{result['toggle']} {shown(result['may_change_answers'])}{_('.')}"
-    lines = [changes, words(result["setup"]), ""]
+    lines = [_may_change(result["toggle"], result), words(result["setup"]), ""]
     rows: list[Row] = [(_("greedy answers with the same bytes"), f"{same['same']}/{same['n']}")]
     if told:
         rows.append((_("same next token along the same text"), f"{told['same']}/{told['n']}"))

@@ -32,6 +32,7 @@ def ui(quick: bool, as_json: bool) -> None:
             text = ", ".join(f"{key} {figure:,.1f}" for key, figure in value.items())
         else:
             text = f"{value:,.3f}" if value < 10 else f"{value:,.0f}"
-        most = _("at most {most:g}").format(most=TARGETS.get(name, 0))
-        target = f"   {most}" if name in TARGETS else ""
-        click.echo(f"{name:34} {text:>14}{target}")
+        row = f"{name:34} {text:>14}"
+        if name in TARGETS:
+            row += "   " + _("at most {most:g}").format(most=TARGETS[name])
+        click.echo(row)

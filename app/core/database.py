@@ -111,9 +111,7 @@ def open_database(
         raise told_of(error, path) from error
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            full = sqlite3.OperationalError()
-            full.sqlite_errorcode = sqlite3.SQLITE_FULL
-            raise told_of(full, path) from error
+            raise _told(sqlite3.SQLITE_FULL, error, path) from error
         raise BridgeError(
             _("{path} cannot be opened ({why}).").format(path=path, why=error.strerror or error),
             _("Check the disk and the permissions of its folder."),
@@ -274,6 +272,10 @@ def told_of(error: sqlite3.Error, path: Path) -> BridgeError:
     code = _code(error)
     if code == sqlite3.SQLITE_IOERR and _is_full(path.parent):
         code = sqlite3.SQLITE_FULL  # its shared memory found no room
+    return _told(code, error, path)
+
+
+def _told(code: int, error: Exception, path: Path) -> BridgeError:
     match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             reason = _("{path} is locked by another program.")

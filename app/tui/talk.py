@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, cast
 
-from textual.worker import Worker, WorkerError
+from textual.worker import Worker, WorkerError, WorkType
 
 from app.core import figures
 from app.core.chat.tree import Turn
@@ -187,7 +187,7 @@ class Talk:
     def show(self) -> None:
         """Show the conversation as it is, after it became another one."""
         self._screen.transcript.load([*entries_of(self._app.conversation), *self._queue])
-        check = self._screen.desk.trail.check_all()
+        check = cast(WorkType[None], self._screen.desk.trail.check_all)
         self._screen.run_worker(check, group="all-sources", exclusive=True, exit_on_error=False)
         self._tell()
 

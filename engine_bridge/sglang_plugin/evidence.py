@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from engine_bridge.sglang_plugin import __version__
+from engine_bridge.sglang_plugin import __version__, verify
 from engine_bridge.sglang_plugin.refusal import Refused
 from engine_bridge.sglang_plugin.request import Request
 
@@ -55,7 +55,8 @@ class Evidence:
         """After `Scheduler.get_internal_state`: add the evidence, counters as they stand now."""
         # Walking the model again would hold up the scheduler; only the counters can have moved.
         output.internal_state["ling_chat"] = self.found | {
-            "clamp": self.found["clamp"] | clamp_counters()
+            "clamp": self.found["clamp"] | clamp_counters(),
+            "split_verify": verify.facts(),
         }
 
     def collect(self, scheduler: Any) -> dict[str, Any]:
@@ -75,7 +76,7 @@ class Evidence:
             "head": head_facts(target, draft),
             "clamp": clamp_facts(target),
             "speculation": speculation(scheduler),
-            "split_verify": split_verify(),
+            "split_verify": verify.facts(),
             "cuda_graphs": cuda_graphs(scheduler),
             "refused": [],
         }
@@ -107,7 +108,7 @@ class Evidence:
         # As with the clamp: without graphs, nothing has run yet.
         served = (found["split_verify"] or {}).get("calls", {}).get("target")
         if self.request.split_verify and found["cuda_graphs"] is not None and not served:
-            wrong.append(Refused("split verification", "another kernel checked the drafts"))
+            wrong.append(Refused(verify.WHAT, "another kernel checked the drafts"))
         return wrong
 
     def _unclamped(self, found: dict[str, Any]) -> list[Refused]:
@@ -229,12 +230,6 @@ def speculation(scheduler: Any) -> dict[str, Any] | None:
         "topk": getattr(worker, "topk", None),
         "draft_tokens": getattr(worker, "speculative_num_draft_tokens", None),
     }
-
-
-def split_verify() -> dict[str, Any] | None:
-    """What the split kernel served so far; None where it is not installed or served nothing."""
-    verify = sys.modules.get("engine_bridge.sglang_plugin.verify")
-    return verify.facts() if verify is not None else None
 
 
 def cuda_graphs(scheduler: Any) -> dict[str, Any] | None:

@@ -89,10 +89,10 @@ def mix(original: Callable[[Any], Any], factory: Any) -> Any:
 
 def facts() -> dict[str, Any] | None:
     """The kernel's block and calls; None while it served nothing."""
-    from sglang.kernels.ops.attention import verify_mla
-
     if not calls:
         return None
+    from sglang.kernels.ops.attention import verify_mla
+
     return {"block": list(verify_mla.block_config(ROW)), "calls": dict(calls)}
 
 

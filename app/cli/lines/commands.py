@@ -101,11 +101,11 @@ def _engine(chat: LineChat, argument: str) -> None:
 
 
 def _start(chat: LineChat, argument: str) -> None:
-    if argument and chat.offered is None:
-        raise UsageError(
-            _("There is no other engine to start."), _("/open offers that of a session.")
-        )
-    if argument and chat.offered is not None:
+    if argument:
+        if chat.offered is None:
+            raise UsageError(
+                _("There is no other engine to start."), _("/open offers that of a session.")
+            )
         chat.spec, chat.offered = chat.offered, None
     chat.start()
 

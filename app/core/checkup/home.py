@@ -27,17 +27,21 @@ def disks() -> Iterator[Finding]:
 
     places: dict[int, tuple[Path, int]] = {}
     own = []
-    for find in (paths.models_dir, paths.data_dir, paths.config_dir, paths.state_dir):
+    for find, least in (
+        (paths.models_dir, LOW_DISK_BYTES),
+        (paths.data_dir, LOW_HOME_BYTES),
+        (paths.config_dir, LOW_HOME_BYTES),
+        (paths.state_dir, LOW_HOME_BYTES),
+    ):
         try:
             folder = find()
-            least = LOW_DISK_BYTES if find is paths.models_dir else LOW_HOME_BYTES
-            places.setdefault(folder.stat().st_dev, (folder, least))
         except BridgeError as problem:
             yield Finding("disk", Health.BAD, shown(problem.reason), shown(problem.cure))
-        except OSError:  # not made yet, and cannot be
+            continue
+        with contextlib.suppress(OSError):  # not made yet, and cannot be: told below
+            places.setdefault(folder.stat().st_dev, (folder, least))
+        if find is not paths.models_dir:
             own.append(folder)
-        else:
-            own += [] if find is paths.models_dir else [folder]
     for folder, least in places.values():
         free = shutil.disk_usage(folder).free
         text = _("{size} free in {folder}").format(size=size_text(free), folder=folder)

@@ -12,24 +12,29 @@ from engine_bridge.errors import BridgeError
 
 __all__ = ["Finding", "Health", "examine"]
 
+Look = Callable[[], Iterator[Finding]]
+
 
 def examine() -> Iterator[Finding]:
     """Look at everything, one finding at a time. Never raises."""
-    told = set()
+    bad = set()
     for area, look in _AREAS.items():
-        try:
-            for found in look():
-                if found.health is not Health.BAD or found.text not in told:
-                    told.add(found.text)
-                    yield found
-        except BridgeError as problem:
-            if (text := shown(problem.reason)) not in told:
-                told.add(text)
-                yield Finding(area, Health.BAD, text, shown(problem.cure))
-        except Exception as problem:
-            yield Finding(
-                area, Health.WARNING, _("could not be looked at: {why!r}").format(why=problem)
-            )
+        for found in _looked_at(area, look):
+            if found.health is Health.BAD:
+                if found.text in bad:
+                    continue  # several areas stumble over the same folder
+                bad.add(found.text)
+            yield found
+
+
+def _looked_at(area: str, look: Look) -> Iterator[Finding]:
+    try:
+        yield from look()
+    except BridgeError as problem:
+        yield Finding(area, Health.BAD, shown(problem.reason), shown(problem.cure))
+    except Exception as problem:
+        why = _("could not be looked at: {why!r}").format(why=problem)
+        yield Finding(area, Health.WARNING, why)
 
 
 def _hardware() -> Iterator[Finding]:
@@ -94,7 +99,7 @@ def _model() -> Iterator[Finding]:
         yield Finding("model", Health.GOOD, f"{each.name}, {size_text(each.size)}, {each.path}")
 
 
-_AREAS: dict[str, Callable[[], Iterator[Finding]]] = {
+_AREAS: dict[str, Look] = {
     "hardware": _hardware,
     "disk": home.disks,
     "engine": _engine,

@@ -110,7 +110,7 @@ def unknown() -> list[str]:
     for section, values in tomlkit.parse(_text()).unwrap().items():
         field = schema.Settings.model_fields.get(section)
         kind = field.annotation if field else None
-        if field is None and section != "theme":
+        if field is None and section != "theme":  # it stood there once, and is read
             found.append(str(section))
         elif isinstance(kind, type) and issubclass(kind, schema.Section):
             found += [f"{section}.{name}" for name in values if name not in kind.model_fields]

@@ -39,6 +39,7 @@ async def read(question: str, conversation: "Conversation", engine: "Engine") ->
                 conversation.model or status.model_name,
                 conversation.messages(),
                 http,
+                # The session's, as whether this question thinks is said when it is sent.
                 thinking=conversation.parameters.thinking,
                 question=question,
             )

@@ -7,6 +7,7 @@ from textual.geometry import Offset
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from app.tui.bar import move
 from app.tui.composer.offers import Offer
 from app.tui.plain import one_line
 
@@ -48,7 +49,7 @@ class PopUp(OptionList, can_focus=False):
     def move(self, step: int) -> None:
         """Move the bar, around the ends."""
         if self._offers:
-            self.action_cursor_down() if step > 0 else self.action_cursor_up()
+            move(self, step)
 
 
 def _row(offer: Offer, widest: int) -> Content:

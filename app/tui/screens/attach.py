@@ -12,6 +12,7 @@ from textual.widgets import Footer, Input, Label, OptionList
 from textual.widgets.option_list import Option
 
 from app.core.i18n import _, ngettext
+from app.tui.bar import move
 from app.tui.composer.offers import Offer, Offers, Wanted
 from app.tui.plain import one_line
 from engine_bridge.models.progress import size_text
@@ -77,8 +78,7 @@ class AttachScreen(ModalScreen[str]):
     def action_move(self, step: int) -> None:
         """Move through the offers."""
         if self._found:
-            options = self.query_one(OptionList)
-            options.action_cursor_down() if step > 0 else options.action_cursor_up()
+            move(self.query_one(OptionList), step)
             self._is_chosen = True
 
     def action_complete(self) -> None:

@@ -139,13 +139,14 @@ class BenchScreen(Screen[None]):
         for point in reversed(points):
             self._runs.add_option(Option(self._row(point), id=str(point.run.id)))
         self._runs.display = bool(points)
-        self._result.update("" if points else _("Nothing was measured yet."))
         if points:
             self._runs.highlighted = 0
+            self._show(points[-1])  # at once: the event of the bar comes later
             like = [p for p in points if p.run.identity == points[-1].run.identity]
             self.run_worker(self._draw_plot(like), group="bench-plot", exclusive=True)
         else:
             self._plot.update("")
+            self._result.update(_("Nothing was measured yet."))
 
     async def _draw_plot(self, points: "list[Point]") -> None:
         from app.bench.plot import plot
@@ -169,11 +170,15 @@ class BenchScreen(Screen[None]):
 
     @on(OptionList.OptionHighlighted, "#runs")
     def _show_run(self, event: OptionList.OptionHighlighted) -> None:
+        if point := self._points.get(event.option_id or ""):
+            self._show(point)
+
+    def _show(self, point: "Point") -> None:
         from app.bench.export import TEXTS
 
-        point = self._points.get(event.option_id or "")
-        if point and point.run.result and point.run.kind in TEXTS:
-            self._result.update(Content(plain(TEXTS[point.run.kind](point.run.result))))
+        run = point.run
+        text = TEXTS[run.kind](run.result) if run.result and run.kind in TEXTS else ""
+        self._result.update(Content(plain(text)))
 
     def _say(self, text: str, style: str = "$muted") -> None:
         self._now.update(Content.assemble((one_line(text), style)))

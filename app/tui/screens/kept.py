@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from app.core.figures import seconds
 from app.core.i18n import _
+from app.tui.bar import move
 from app.tui.panel.gauges import spread
 from app.tui.plain import one_line
 from app.tui.shelf.rows import parts
@@ -87,8 +88,7 @@ class KeptScreen(ModalScreen[str]):
     def action_move(self, step: int) -> None:
         """Move through the documents."""
         if self._shown:
-            options = self.query_one(OptionList)
-            options.action_cursor_down() if step > 0 else options.action_cursor_up()
+            move(self.query_one(OptionList), step)
 
     async def action_forget(self) -> None:
         """Delete the document from this machine; sessions that have it lose its text."""

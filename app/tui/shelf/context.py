@@ -75,9 +75,7 @@ class Context:
         self.warmer.attached, self.warmer.with_words = settings.warm_servers, settings.words
         self._chat.app.conversation.counter = self.counter
         self.warmer.poke()
-        self._chat.run_worker(
-            cast(WorkType[None], self._count), group="count-context", exclusive=True
-        )
+        self._recount()
 
     def typed(self, question: str) -> None:
         """The user rests after typing this question; empty while they type."""
@@ -146,9 +144,7 @@ class Context:
         """The answer is over."""
         if self.warmer is not None:
             self.warmer.release()
-            self._chat.run_worker(
-                cast(WorkType[None], self._count), group="count-context", exclusive=True
-            )
+            self._recount()
 
     # What does not fit
 

@@ -28,14 +28,6 @@ class Trail:
         self._at = -1
         self._opening: Worker[None] | None = None
 
-    async def check_all(self) -> None:
-        """The same for every reply of a conversation that was opened, the last one first."""
-        if not self._chat.app.conversation.documents:
-            return
-        for entry in reversed(self._chat.transcript.entries):
-            if isinstance(entry, Reply) and entry.is_done:
-                await self.check(entry)
-
     async def check(self, reply: Reply) -> None:
         """Tell under a reply that is over what it cites, and what of it is not in the documents."""
         sources = await self._sources(reply.text)
@@ -56,6 +48,14 @@ class Trail:
         if notes and reply in self._chat.transcript.entries:
             reply.set_notes(notes)
             self._chat.transcript.changed(reply)
+
+    async def check_all(self) -> None:
+        """Check every reply of a conversation that was opened, the last one first."""
+        if not self._chat.app.conversation.documents:
+            return
+        for entry in reversed(self._chat.transcript.entries):
+            if isinstance(entry, Reply) and entry.is_done:
+                await self.check(entry)
 
     async def _sources(self, text: str) -> "Sources":
         from app.core.citations import sources_of
