@@ -11,6 +11,7 @@ import pytest
 from app.core import database
 from app.core.settings import file as settings
 from app.tui.app import LingChat
+from engine_bridge import paths
 from engine_bridge.contract import EngineSpec
 from engine_bridge.host.client import HostedEngine
 
@@ -85,6 +86,13 @@ def test_an_import_of_a_pipe_or_of_nothing_is_refused_at_once(home: Path) -> Non
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 2
         assert why in done.stderr
+
+
+def test_a_file_of_sessions_that_was_never_made_whole_is_an_empty_one(home: Path) -> None:
+    (paths.data_dir() / "sessions.db").touch()  # what a full disk leaves
+    [(health, text)] = doctor()["sessions"]
+    assert health == "good"
+    assert text.startswith("0 sessions in ")
 
 
 def test_a_disk_without_room_is_called_full_and_not_damaged(

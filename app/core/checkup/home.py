@@ -17,6 +17,7 @@ from engine_bridge.errors import BridgeError
 
 LOW_DISK_BYTES = 2_000_000_000
 LOW_HOME_BYTES = 200_000_000
+COUNT = "SELECT count(*) FROM session WHERE deleted IS NULL"
 OTHERS = 0o077
 """The permissions of everybody but the owner."""
 
@@ -120,7 +121,7 @@ def sessions() -> Iterator[Finding]:
     try:
         with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
             told = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-            [count] = db.execute("SELECT count(*) FROM session WHERE deleted IS NULL").fetchone()
+            [count] = db.execute(COUNT).fetchone() if _is_made(db) else [0]
     except sqlite3.Error as error:
         problem = told_of(error, path)
         if not is_damage(error):
@@ -138,6 +139,11 @@ def sessions() -> Iterator[Finding]:
             _("{path} is damaged ({why})").format(path=path, why=told),
             _("Open the app: it keeps everything readable, and says what was lost."),
         )
+
+
+def _is_made(db: sqlite3.Connection) -> bool:
+    """False for a file whose making was cut short, on a full disk: the next start makes it."""
+    return bool(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def screen() -> Iterator[Finding]:
