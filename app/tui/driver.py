@@ -75,7 +75,7 @@ class Driver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Wait for input and dispatch its events until the driver is told to end."""
-        parser = PasteParser()
+        parser = self.new_parser()
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.DefaultSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
@@ -90,10 +90,18 @@ class Driver(LinuxDriver):
                     if text := decode(data):
                         self._dispatch(parser.feed(text))
                 self._dispatch(parser.tick())
+                self.input_handled()
         try:
             self._dispatch(parser.feed(""))
         except (EOFError, ParseError):
             return
+
+    def new_parser(self) -> PasteParser:
+        """What reads the terminal's input."""
+        return PasteParser()
+
+    def input_handled(self) -> None:
+        """What came was dispatched, or nothing came for TICK_S."""
 
     def _dispatch(self, messages: Iterable[Message]) -> None:
         for message in messages:

@@ -3,6 +3,7 @@
 import os
 import random
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from emulator import Emulator
 
 from app.core import terminal
+from app.tui.thin.driver import LEAVE_S
+from app.tui.thin.pace import ANSWER, ASK, LATE_S, LEAST, LOST_S, MOST, Pace
 from app.tui.thin.writer import ThinWriter
 
 COLUMNS, ROWS = 60, 16
@@ -93,6 +96,73 @@ def test_what_did_not_change_is_not_sent_and_text_that_moves_is_moved() -> None:
     assert writer.thin("\x1b]52;c;eA==\x07") == "\x1b]52;c;eA==\x07"
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_frames_that_waited_are_sent_as_one(seed: int) -> None:
+    plain, thin = Emulator(COLUMNS, ROWS), Emulator(COLUMNS, ROWS)
+    writer, each = ThinWriter(COLUMNS, ROWS, True), ThinWriter(COLUMNS, ROWS, True)
+    sent = sent_each = 0
+    for number, frame in enumerate(frames(seed)):
+        plain.feed(frame)
+        sent_each += len(each.thin(frame))
+        out = writer.take(frame) + (writer.changes() if number % 5 == 4 else "")
+        sent += len(out)
+        thin.feed(out)
+        if number % 5 == 4:
+            assert thin.seen() == plain.seen()
+    assert sent < sent_each
+
+
+def test_links_stay_and_are_sent_once() -> None:
+    writer = ThinWriter(COLUMNS, ROWS)
+    begin, end = "\x1b]8;id=7;https://example.org/\x1b\\", "\x1b]8;;\x1b\\"
+    frame = f"\x1b[1;1Hsee \x1b[4;36m{begin}this page\x1b[0m{end} now"
+    assert f"{begin}\x1b[0;4;36mthis page{end}" in writer.thin(frame)
+    assert writer.thin(frame) == ""
+    assert writer.thin("\x1b[2;1Hno link") == "\x1b[2;1Hno link"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_is_shown_piece_by_piece_with_the_cursors_row_first(seed: int) -> None:
+    plain, thin = Emulator(COLUMNS, ROWS), Emulator(COLUMNS, ROWS)
+    writer = ThinWriter(COLUMNS, ROWS, True)
+    for frame in frames(seed):
+        plain.feed(frame)
+        thin.feed(writer.take(frame))
+        thin.feed(writer.changes(120))
+        assert thin.seen()[plain.row] == plain.seen()[plain.row]
+    while piece := writer.changes(120):
+        assert len(piece) < 120 + 8 * COLUMNS
+        thin.feed(piece)
+    assert thin.seen() == plain.seen()
+
+
+def test_late_answers_leave_less_room_and_a_silent_terminal_is_not_waited_for() -> None:
+    now = 100.0
+    silent, far, slow = (Pace(lambda: now) for _ in range(3))
+    for pace in (silent, far, slow):
+        assert pace.ask(40) == ASK
+    assert silent.ask(40) == ""
+    now += 2 * LATE_S
+    far.answered()  # that is how long it takes when nothing is before it
+    now += 0.01 - 2 * LATE_S
+    slow.answered()
+    for _ in range(20):
+        assert far.ask(1000) == slow.ask(1000) == ASK
+        now += 2 * LATE_S
+        far.answered()
+        slow.answered()
+    assert silent.room == far.room == MOST
+    assert slow.room == LEAST
+    slow.ask(LEAST)
+    assert slow.room == 0
+    now += 2 * LOST_S
+    assert slow.room == LEAST
+    for _ in range(20):
+        slow.ask(LEAST)
+        slow.answered()
+    assert slow.room > 10 * LEAST
+
+
 def test_another_size_or_another_screen_is_drawn_whole() -> None:
     frame = "\x1b[1;1Habc"
     for reset in (lambda w: w.resize(COLUMNS + 1, ROWS), lambda w: w.thin("\x1b[?1049h")):
@@ -150,6 +220,45 @@ def test_the_apps_own_output_is_thinned_over_ssh_and_nothing_is_sent_while_idle(
     thin.feed(writer.thin(plain))
     assert thin.seen() == shown.seen()
     assert len(over_ssh) < len(plain) / 2
+
+
+def test_what_is_typed_waits_while_the_terminal_is_behind_and_leaving_waits_for_it(
+    home: Path,
+) -> None:
+    env = os.environ | {"TERM": "xterm-256color", "SSH_CONNECTION": "192.0.2.1 5 192.0.2.2 22"}
+    argv = ["-m", "app", "--url", "http://127.0.0.1:9"]
+    app = pexpect.spawn(sys.executable, argv, env=env, dimensions=(30, 100), encoding="utf-8")
+    app.expect_exact(ASK, timeout=60)
+    while True:  # as a fast terminal, until nothing is drawn any more
+        app.send(ANSWER)
+        if app.expect_exact([ASK, pexpect.TIMEOUT], timeout=3):
+            break
+    app.send("é")
+    app.expect_exact(ASK)
+    time.sleep(3 * LATE_S)
+    app.send(ANSWER)
+    typed = "ßøñ" * 8
+    for letter in typed:
+        app.send(letter)
+        time.sleep(0.15)
+    assert app.expect_exact([typed[0], pexpect.TIMEOUT]) == 0
+    assert app.expect_exact([pexpect.TIMEOUT, pexpect.EOF], timeout=1) == 0
+    assert len(app.before) < 2 * LEAST
+    seen = typed[0]
+    while len(seen) < len(typed):
+        app.send(ANSWER)
+        app.expect_exact(ASK)
+        seen += "".join(each for each in app.before if each in typed)
+    assert seen == typed
+    app.send("é")
+    app.expect_exact(ASK)
+    app.send("\x11")
+    with pytest.raises(pexpect.TIMEOUT):
+        app.expect(pexpect.EOF, timeout=LEAVE_S / 4)
+    app.send(ANSWER)
+    app.expect(pexpect.EOF)
+    assert ANSWER[1:] not in app.before
+    app.close()
 
 
 def test_what_the_line_is_decides_how_often_is_drawn() -> None:

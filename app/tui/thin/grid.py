@@ -1,7 +1,7 @@
 """What a terminal shows, kept up by reading what is written to it.
 
 Textual's output is made of few things: cursor places, styles that always begin with a reset,
-text, and line ends. All else does not touch the cells.
+text, links, and line ends. All else does not touch the cells.
 """
 
 import functools
@@ -14,6 +14,7 @@ TOKEN = re.compile(
     r"\x1b\[(?P<place>\d*(?:;\d*)?)H"
     r"|\x1b\[(?P<style>[\d;]*)m"
     r"|(?P<end>\r\n|\n|\r)"
+    r"|\x1b\]8;(?P<link>[^\x07\x1b]*)(?:\x07|\x1b\\)"
     r"|(?P<other>\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]"
     r"|[\x00-\x1f])"
     r"|(?P<text>[^\x00-\x1f]+)",
@@ -23,7 +24,8 @@ WIDE = ""
 """The second cell of a character that takes two."""
 
 Cell = tuple[str, str]
-"""A character (with what combines with it) and its style: the numbers of an SGR sequence."""
+"""A character (with what combines with it) and its style: the numbers of an SGR sequence, and in a
+second line the link (parameters and address), where it is part of one."""
 Row = list[Cell | None]
 """None: not known."""
 
@@ -38,6 +40,7 @@ class Grid:
     row: int = 0
     column: int = 0
     style: str = ""
+    link: str = ""
 
     def __post_init__(self) -> None:
         self.cells = [[None] * self.columns for _number in range(self.rows)]
@@ -56,6 +59,10 @@ class Grid:
         else:
             self.style = f"{self.style};{numbers}" if self.style else numbers
 
+    def relink(self, link: str) -> None:
+        """A link begins, or ends where there is no address."""
+        self.link = "" if link == ";" else link
+
     def end_line(self, text: str) -> None:
         """A carriage return, a line feed or both."""
         if "\r" in text:
@@ -67,7 +74,8 @@ class Grid:
         """Text in the present style; what is outside the screen is lost."""
         if not 0 <= self.row < self.rows:
             return
-        line, style, at = self.cells[self.row], self.style, self.column
+        line, at = self.cells[self.row], self.column
+        style = f"{self.style}\n{self.link}" if self.link else self.style
         if text.isascii():
             kept = text[: max(0, self.columns - at)]
             blank = (" ", ground(style))
@@ -92,17 +100,18 @@ class Grid:
             at += width
         self.column = at
 
-    def scroll(self, top: int, bottom: int, by: int) -> None:
-        """Move the rows from `top` to `bottom` up; what comes in below is not known."""
+    def scroll(self, top: int, bottom: int, by: int, new: Row) -> None:
+        """Move the rows from `top` to `bottom` up; what comes in below are `new` ones."""
         gone = self.cells[top : bottom + 1][by:]
-        self.cells[top : bottom + 1] = gone + [[None] * self.columns for _number in range(by)]
+        self.cells[top : bottom + 1] = gone + [list(new) for _number in range(by)]
 
 
 @functools.lru_cache(1024)
 def ground(style: str) -> str:
     """The style of a blank: nobody sees its ink."""
-    attributes, _ink, behind = parts(style)
-    return style if attributes not in ("", "1", "2", "3") else behind
+    numbers, mark, link = style.partition("\n")
+    attributes, _ink, behind = parts(numbers)
+    return style if attributes not in ("", "1", "2", "3") else f"{behind}{mark}{link}"
 
 
 @functools.lru_cache(1024)

@@ -1,6 +1,8 @@
 """Rewrites a terminal's output so that only cells that change are sent, and text that moved up is
 moved by the terminal itself."""
 
+import sys
+
 from app.tui.thin.grid import TOKEN, WIDE, Cell, Grid, Row, ground, is_odd, parts
 
 GAP = 6
@@ -26,6 +28,11 @@ class ThinWriter:
         self._style: str | None = None
         """The style the terminal has on; None: not known."""
         self._at: tuple[int, int] | None = None
+        self._link = ""
+        self._dirty: set[int] = set()
+        """Rows in which something may be wanted that is not in the frame."""
+        self._frame: dict[int, Row] = {}
+        """Rows of what is being shown that are still to be sent."""
 
     def resize(self, columns: int, rows: int) -> None:
         """The terminal has another size: nothing of it is known any more."""
@@ -36,32 +43,34 @@ class ThinWriter:
         was = self._wanted
         self._shown = Grid(columns, rows)
         self._wanted = Grid(columns, rows, row=was.row, column=was.column, style=was.style)
+        self._dirty.clear()
+        self._frame.clear()
         self._style = self._at = None
 
     def thin(self, data: str) -> str:
         """The shortest we know that shows the same."""
+        return self.take(data) + self.changes()
+
+    def take(self, data: str) -> str:
+        """Take in what is wanted; returns what of it is no cell, which is to be sent now."""
         out: list[str] = []
-        wanted = self._wanted
-        dirty: set[int] = set()
         for token in TOKEN.finditer(data):
-            text = token[0]
+            wanted, text = self._wanted, token[0]
             match token.lastgroup:
                 case "place":
                     wanted.place(token["place"])
                 case "style":
                     wanted.restyle(token["style"])
+                case "link":
+                    wanted.relink(token["link"])
                 case "end":
                     wanted.end_line(text)
                 case "text":
-                    dirty.add(wanted.row)
+                    if 0 <= wanted.row < wanted.rows:
+                        self._dirty.add(wanted.row)
                     wanted.write(text)
                 case _:
-                    self._flush(dirty, out)
                     self._other(text, out)
-                    wanted = self._wanted
-        self._flush(dirty, out)
-        if self._at != (wanted.row, wanted.column):
-            self._move(wanted.row, wanted.column, out)
         return "".join(out)
 
     def _other(self, text: str, out: list[str]) -> None:
@@ -74,26 +83,47 @@ class ThinWriter:
         elif not text.startswith(("\x1b[?", "\x1b]")):
             self._at = self._style = None
 
-    def _flush(self, dirty: set[int], out: list[str]) -> None:
-        rows = sorted(each for each in dirty if 0 <= each < self._shown.rows)
-        dirty.clear()
+    def changes(self, room: int = sys.maxsize) -> str:
+        """What to send so that the wanted cells are shown. It ends after so many bytes: then the
+        cursor's row is the first to be shown, and the others are as they were in one frame."""
+        out: list[str] = []
+        if room <= 0:
+            return ""
+        wanted = self._wanted
+        if wanted.row in self._dirty:
+            self._dirty.discard(wanted.row)
+            self._frame.pop(wanted.row, None)
+            self._row(wanted.row, wanted.cells[wanted.row], out)
+        while (self._frame or self._dirty) and sum(map(len, out)) < room:
+            if not self._frame:
+                self._begin_frame(out)
+            number = next(iter(self._frame))
+            self._row(number, self._frame.pop(number), out)
+        if self._link:
+            self._relink("", out)
+        if self._at != (wanted.row, wanted.column):
+            self._move(wanted.row, wanted.column, out)
+        return "".join(out)
+
+    def _begin_frame(self, out: list[str]) -> None:
+        rows = sorted(self._dirty)
+        self._dirty.clear()
         if len(rows) > 4:
             self._scroll(rows[0], rows[-1], out)
             rows = list(range(rows[0], rows[-1] + 1))
-        for number in rows:
-            self._row(number, out)
+        # From below: what is new stands there.
+        self._frame = {number: list(self._wanted.cells[number]) for number in reversed(rows)}
 
-    def _row(self, number: int, out: list[str]) -> None:
-        shown, wanted = self._shown.cells[number], self._wanted.cells[number]
+    def _row(self, number: int, wanted: Row, out: list[str]) -> None:
+        shown = self._shown.cells[number]
         if shown == wanted:
             return
         is_whole = is_odd(shown) or is_odd(wanted)
         for start, end in [(0, len(wanted))] if is_whole else _runs(shown, wanted):
-            self._write(number, start, end, out)
+            self._write(number, wanted, start, end, out)
         shown[:] = wanted
 
-    def _write(self, number: int, start: int, end: int, out: list[str]) -> None:
-        wanted = self._wanted.cells[number]
+    def _write(self, number: int, wanted: Row, start: int, end: int, out: list[str]) -> None:
         at = start
         while at < end:
             if self._at != (number, at):
@@ -124,7 +154,10 @@ class ThinWriter:
 
     def _dress(self, cell: Cell | None, out: list[str]) -> str:
         """Set the cell's style; returns its character."""
-        character, style = cell or (" ", "")
+        character, dress = cell or (" ", "")
+        style, _end, link = dress.partition("\n")
+        if link != self._link:
+            self._relink(link, out)
         if character == WIDE or (
             character == " " and self._style is not None and ground(self._style) == style
         ):
@@ -134,6 +167,10 @@ class ThinWriter:
             self._style = style
         return character
 
+    def _relink(self, link: str, out: list[str]) -> None:
+        out.append(f"\x1b]8;{link or ';'}\x1b\\")
+        self._link = link
+
     def _move(self, row: int, column: int, out: list[str]) -> None:
         out.append(f"\x1b[{row + 1};{column + 1}H")
         self._at = (row, column)
@@ -142,6 +179,7 @@ class ThinWriter:
         """Let the terminal move rows up where that leaves less to write."""
         shown, wanted = self._shown.cells, self._wanted.cells
         stay = [_differing(shown[row], wanted[row]) for row in range(first, last + 1)]
+        come = [_differing(self._new_row(row), wanted[row]) for row in range(first, last + 1)]
         best = (LEAST_GAIN, 0, 0, 0)
         for by in range(1, min(FURTHEST, last - first) + 1):
             gain = top = 0
@@ -151,19 +189,24 @@ class ThinWriter:
                     gain, top = 0, row + 1
                     continue
                 gain += saved
-                # The rows that come in are written whole.
-                bottom = row + by
-                lost = sum(
-                    len(wanted[each]) - stay[each - first] for each in range(row + 1, bottom + 1)
-                )
+                at, bottom = row + 1 - first, row + by
+                lost = sum(come[at : at + by]) - sum(stay[at : at + by])
                 best = max(best, (gain - lost, by, max(top, first), bottom))
         _gain, by, top, bottom = best
         if by:
-            # A row that comes in has the ground that is on.
-            out.append(f"\x1b[0m\x1b[{top + 1};{bottom + 1}r\x1b[{bottom + 1};1H")
-            out.append("\n" * by + "\x1b[r")
-            self._style, self._at = "", None
-            self._shown.scroll(top, bottom, by)
+            new = self._new_row(bottom)
+            self._style, self._at = new[0][1] if new[0] else "", None
+            out.append(_change(None, self._style))
+            out.append(f"\x1b[{top + 1};{bottom + 1}r\x1b[{bottom + 1};1H" + "\n" * by + "\x1b[r")
+            self._shown.scroll(top, bottom, by, new)
+
+    def _new_row(self, number: int) -> Row:
+        """What moving rows up leaves here: a row of the ground that is on, where erasing gives it;
+        that is best the one which this row begins with."""
+        first = self._wanted.cells[number][0]
+        is_known = self._erases and first is not None
+        ground_only = parts(first[1].partition("\n")[0])[2] if first else ""
+        return [(" ", ground_only) if is_known else None] * self._wanted.columns
 
 
 def _differing(shown: Row, wanted: Row) -> int:
