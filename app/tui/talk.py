@@ -174,9 +174,12 @@ class Talk:
         self._must_not_run()
         siblings = self._app.conversation.siblings(turn)
         place = siblings.index(turn) + step
-        if not 0 <= place < len(siblings):
-            raise UsageError(_("There is no other version."), _("Ask again to have one."))
+        if place < 0:
+            raise UsageError(_("This is the first version."))
+        if place == len(siblings):
+            raise UsageError(_("This is the last version."), _("Ask again to have another one."))
         self.show_branch(siblings[place])
+        self._screen.transcript.mark(siblings[place])
 
     def show_branch(self, turn: Turn) -> None:
         """Make the branch of `turn` the active one. Raises UsageError while a reply runs."""

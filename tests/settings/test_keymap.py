@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 from settings_apps import running
-from textual.widgets import Static
 from textual.widgets._footer import FooterKey
 
 from app.core.settings.file import Settings
@@ -72,7 +71,7 @@ async def test_a_remapped_key_acts_and_the_old_one_does_not(home: Path) -> None:
         while not app.screen.query(".keys"):
             await pilot.pause(0.05)
         await pilot.pause(0.2)
-        page = "\n".join(str(each.content) for each in app.screen.query(Static))
+        page = "\n".join(str(each.render()) for each in app.screen.query(".keys"))
         assert re.search(r"Alt\+P +Show or hide the panel +chat\.panel", page)
         assert "F3 " not in page
         assert any("app.no, which does not exist" in each.message for each in app._notifications)

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from pilots import until
 from rich.cells import cell_len
 from textual.command import CommandPalette
 from textual.pilot import Pilot
@@ -156,9 +157,13 @@ async def test_a_starting_engine_shows_its_phase_share_and_time_left(home: Path)
 
 
 async def test_f1_shows_the_keys_and_escape_comes_back_to_the_box(home: Path) -> None:
-    async with running() as (app, pilot):
+    async with running((80, 24)) as (app, pilot):
         await pilot.press("f1")
         assert isinstance(app.screen, KeysScreen)
+        await until(pilot, lambda: app.screen.query(".keys"), "the keys")
+        await pilot.pause()
+        rows = [row for each in app.screen.query(".keys") for row in str(each.render()).split("\n")]
+        assert any(row.strip() == "back" and row.startswith(" " * 20) for row in rows)
         await pilot.press("escape")
         assert app.focused is app._chat.composer
 

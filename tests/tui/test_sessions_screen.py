@@ -76,6 +76,7 @@ async def test_a_session_is_renamed_deleted_brought_back_and_exported(
         screen = await opened(app, pilot, 2)
         await pilot.press("down", "r")
         assert screen._asked.value == "The lease"
+        assert str(screen._what.render()) == "Title"
         screen._asked.value = "Our lease"
         await pilot.press("enter")
         await until(pilot, lambda: "Our lease" in rows(screen)[1], "the new name")
@@ -132,6 +133,11 @@ async def test_the_open_session_is_open_again_after_its_deletion_is_undone(app: 
         await pilot.press("d")
         await until(pilot, lambda: len(rows(screen)) == 1, "one fewer")
         assert not app.conversation.turns
+        await pilot.press("d")
+        await until(pilot, lambda: not rows(screen), "none")
+        assert screen._empty.display
+        await pilot.press("u")
+        await until(pilot, lambda: len(rows(screen)) == 1, "the last one is back")
         await pilot.press("u")
         await until(pilot, lambda: len(rows(screen)) == 2, "it is back")
         await until(pilot, lambda: len(app.conversation.turns) == 2, "it is open")

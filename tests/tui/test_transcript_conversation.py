@@ -48,6 +48,9 @@ async def test_a_conversation_branches_by_key_and_its_versions_stay(talking: Lin
         await pilot.pause(0.1)
         assert last(app).text == first.text
         assert last(app).version == (1, 2)
+        assert chat.transcript.cursor.entry is last(app), "it is marked: keys do something with it"
+        await pilot.press("left")
+        assert any("first version" in each.message for each in app._notifications)
 
         await pilot.press("escape")
         assert chat.composer.has_focus

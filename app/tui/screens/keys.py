@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -15,6 +16,7 @@ from textual.widgets import Static
 from app.core.i18n import _
 from app.tui import keymap
 from app.tui.keymap import Bound
+from app.tui.panel.rows import Made, labelled
 
 COLUMN = 24
 TEXT = 48
@@ -150,11 +152,9 @@ class KeysScreen(ModalScreen[None]):
         bindings = await asyncio.to_thread(keymap.every_binding)
         self.set_class(self.app.size.width >= WIDE, "-wide")
         for section, title in _sections(bindings.values(), self._first):
-            rows = _rows(section, bindings.values(), self.app.size.width >= WIDE)
-            await self._page.mount(
-                Static(title, classes="title"),
-                Static(Content("\n").join(rows), classes="keys"),
-            )
+            keys = Made(classes="keys")
+            keys.show(partial(_rows, section, bindings.values(), self.app.size.width >= WIDE))
+            await self._page.mount(Static(title, classes="title"), keys)
 
 
 def _sections(bindings: Iterable[Bound], first: str) -> list[tuple[str, str]]:
@@ -168,7 +168,7 @@ def _sections(bindings: Iterable[Bound], first: str) -> list[tuple[str, str]]:
     return [(each, SECTIONS.get(each, each.capitalize())) for each in ordered]
 
 
-def _rows(section: str, bindings: Iterable[Bound], with_ids: bool) -> list[Content]:
+def _rows(section: str, bindings: Iterable[Bound], with_ids: bool, width: int) -> list[Content]:
     """What the section's keys do, those that do the same in one row."""
     same: dict[str, list[Bound]] = {}
     for each in bindings:
@@ -180,11 +180,17 @@ def _rows(section: str, bindings: Iterable[Bound], with_ids: bool) -> list[Conte
         for what, group in same.items()
     ]
     rows += [(keys, _capital(what), "") for where, keys, what in FIXED if where == section]
+    if not with_ids:
+        return [
+            row
+            for keys, what, _name in rows
+            for row in labelled(keys, what, width, COLUMN, colour="$accent")
+        ]
     return [
         Content.assemble(
             (keys + " " * (COLUMN - cell_len(keys)), "$accent"),
             what,
-            *([(" " * max(2, TEXT - cell_len(what)) + name, "$muted")] if with_ids else []),
+            (" " * max(2, TEXT - cell_len(what)) + name, "$muted"),
         )
         for keys, what, name in rows
     ]

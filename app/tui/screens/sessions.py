@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -16,6 +16,7 @@ from textual.widgets.option_list import Option
 
 from app.core.i18n import _, ngettext
 from app.core.output import write
+from app.tui.panel.rows import hanging
 from app.tui.plain import one_line
 from engine_bridge.errors import BridgeError, UsageError
 
@@ -54,6 +55,7 @@ class SessionsScreen(Screen[None]):
         self._search = Input(id="search", placeholder=_("Search"), compact=True)
         self._list = OptionList(id="list", markup=False)
         self._empty = Static(id="empty")
+        self._what = Static(id="what")
         self._asked = Input(id="asked", compact=True)
         self._asking = ""
         self._infos: dict[str, SessionInfo] = {}
@@ -63,14 +65,16 @@ class SessionsScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield self._title
         yield self._search
-        yield self._list
         yield self._empty
+        yield self._list
+        yield self._what
         yield self._asked
         yield Footer(show_command_palette=False, compact=True)
 
     async def on_mount(self) -> None:
         await self._show()
 
+    @on(events.Resize)
     @on(Input.Changed, "#search")
     def _typed(self) -> None:
         self.run_worker(self._search_soon(), group="search", exclusive=True)
@@ -104,7 +108,7 @@ class SessionsScreen(Screen[None]):
             [Option(self._row(info, found, now), id=info.key) for info, found in rows]
         )
         self._list.highlighted = min(at, len(rows) - 1) if rows else None
-        self._list.display, self._empty.display = bool(rows), not rows
+        self._empty.display = not rows  # the list stays: its keys bring back what was deleted
         self._empty.update(_("Nothing was found.") if query else _("No sessions yet."))
         told = ngettext("{n} session", "{n} sessions", count).format(n=f"{count:,}")
         self._title.update(Content.assemble((_("Sessions"), "bold $primary"), f"  {told}"))
@@ -124,7 +128,10 @@ class SessionsScreen(Screen[None]):
         title = one_line(info.title) or _("no title")
         row = Content.assemble((f"{mark} ", "$accent"), (title, "bold"))
         row = Content.assemble(row, "\n  ", (facts_text, "auto 60%"))
-        return Content.assemble(row, "\n  ", _marked(found)) if found is not None else row
+        if found is None:
+            return row
+        width = self._list.scrollable_content_region.width
+        return Content("\n").join([row, *hanging(_marked(found), width)])
 
     @property
     def _info(self) -> "SessionInfo | None":
@@ -148,8 +155,7 @@ class SessionsScreen(Screen[None]):
     def action_back(self) -> None:
         """Give up what is being typed, else back to the conversation."""
         if self._asked.display:
-            self._asked.display = False
-            self._list.focus()
+            self._asked_nothing()
         elif self._search.value:
             self._search.value = ""
             self._list.focus()
@@ -186,10 +192,14 @@ class SessionsScreen(Screen[None]):
 
     def _ask(self, what: str, title: str, value: str) -> None:
         self._asking = what
-        self._asked.border_title = title
+        self._what.update(title)
         self._asked.value = value
-        self._asked.display = True
+        self._what.display = self._asked.display = True
         self._asked.focus()
+
+    def _asked_nothing(self) -> None:
+        self._what.display = self._asked.display = False
+        self._list.focus()
 
     def action_rename(self) -> None:
         """Give it another title."""
@@ -218,8 +228,7 @@ class SessionsScreen(Screen[None]):
         except BridgeError as error:
             self._tell(error)
             return
-        self._asked.display = False
-        self._list.focus()
+        self._asked_nothing()
         await self._show()
 
     async def action_delete(self) -> None:

@@ -83,10 +83,22 @@ class BlockCursor:
         index = self._next(step)
         if index is None:
             return False
+        self._mark(index, step)
+        return True
+
+    def go_to(self, entry: "Entry") -> None:
+        """Mark the first block of this message and bring it into view."""
+        blocks = self._view.stack.blocks
+        first = next((n for n, block in enumerate(blocks) if block.owner is entry), None)
+        if first is not None and (index := self._markable(first - 1, 1)) is not None:
+            self._mark(index, 1)
+
+    def _mark(self, index: int, step: int) -> None:
+        view = self._view
         self._block = view.stack.blocks[index]
         view.follows = False
         self.update()
-        rows = self._rows
+        rows, height = self._rows, view.size.height
         if len(rows) >= height and step < 0:
             view.scroll_to(y=rows.stop - height, animate=False)
         elif rows.start < view.scroll_y or len(rows) >= height:
@@ -94,7 +106,6 @@ class BlockCursor:
         elif rows.stop > view.scroll_y + height:
             view.scroll_to(y=rows.stop - height, animate=False)
         view.refresh()
-        return True
 
     def _index(self) -> int | None:
         if self._block is None:
@@ -121,6 +132,11 @@ class BlockCursor:
         if index is None:  # begin with what is in view
             edge = view.scroll_y + (0 if step > 0 else view.size.height - 1)
             index = view.stack.index_at(round(edge)) - step
+        return self._markable(index, step)
+
+    def _markable(self, index: int, step: int) -> int | None:
+        """The index of the first block beyond `index` that can be marked."""
+        view = self._view
         while 0 <= (index := index + step) < len(view.stack.blocks):
             added = view.lay_out(index)
             index += added if step < 0 else 0

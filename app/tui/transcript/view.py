@@ -128,6 +128,13 @@ class Transcript(ScrollView, can_focus=True):
         if row is not None:
             self._settle(row)
 
+    def mark(self, node: object) -> None:
+        """Mark the message that shows this turn."""
+        entry = next((each for each in self.entries if each.node is node), None)
+        if entry is not None:
+            self.cursor.go_to(entry)
+            self.refresh_bindings()
+
     # Where it stands
 
     def _settle(self, first_row: int = 0, anchor: int = 0) -> None:

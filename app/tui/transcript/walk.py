@@ -55,6 +55,8 @@ class WalkedTranscript(Transcript):
             case ("go_on",):
                 last = self.last_reply
                 return last is not None and last.node is not None and last.node.is_cut
+            case ("quote",):
+                return self.cursor.is_set
             case ("before" | "after",):
                 return self._versioned() is not None
             case _:
