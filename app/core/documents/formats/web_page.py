@@ -21,6 +21,8 @@ def read_html(path: Path, title: str, report: Report) -> Extracted:
     text, found.encoding = decode_html(path.read_bytes(), title)
     markdown, whole = to_markdown(text)
     found.add(markdown)
+    if not whole and not markdown.strip():
+        raise RecursionError
     if not whole:
         found.notes.append(TOO_DEEP)
     return found
