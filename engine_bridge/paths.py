@@ -22,6 +22,12 @@ def _private(path: Path, cure: str = ELSEWHERE) -> Path:
     return path
 
 
+def expanded(name: str | Path) -> Path:
+    """A path as a user writes it, with their home for `~`. A user that nobody knows stays as it is
+    written, where `Path.expanduser` raises what is no OSError."""
+    return Path(os.path.expanduser(name))
+
+
 def config_dir() -> Path:
     """Settings and the user's own themes. It is read where it can be and not made where it cannot:
     who writes into it tells why that fails."""
@@ -40,7 +46,7 @@ def models_dir() -> Path:
     """Model files. `LING_CHAT_MODELS` moves them, for instance to a larger disk."""
     chosen = os.environ.get("LING_CHAT_MODELS")
     return _private(
-        Path(chosen).expanduser() if chosen else data_dir() / "models",
+        expanded(chosen) if chosen else data_dir() / "models",
         "Set LING_CHAT_MODELS to a folder that can be written.",
     )
 

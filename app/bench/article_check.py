@@ -7,6 +7,7 @@ from typing import Any
 from app.bench import article
 from app.bench.parts import Step, of_config, read_config, with_fp8_head
 from app.bench.roofline import DRAFT_STEPS, WINDOW
+from engine_bridge.paths import expanded
 
 NOMINAL_SPARK = 273e9
 """Bytes per second that a DGX Spark's memory is specified for; copies reach less."""
@@ -28,7 +29,7 @@ H200_PLANNED_ROUND_S = (0.012, 0.024)
 
 def ling_config(path: str | None = None) -> dict[str, Any]:
     """Ling's dimensions, or those of another config.json. Raises UsageError."""
-    return read_config(Path(path).expanduser() if path else LING)
+    return read_config(expanded(path) if path else LING)
 
 
 def article_check(config: dict[str, Any]) -> list[dict[str, Any]]:

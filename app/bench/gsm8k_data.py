@@ -64,7 +64,7 @@ def load(data: str | None, told: Callable[[str], None] = lambda _: None) -> Data
             told("fetching GSM8K from the hub")
             _fetch(path)
     else:
-        given = Path(data).expanduser()
+        given = paths.expanded(data)
         path = given / "test.jsonl" if given.is_dir() else given
     shots_path = path.parent / "five_shots.jsonl"
     if not shots_path.is_file():

@@ -23,6 +23,7 @@ from engine_bridge.contract import EngineStatus, Verdict
 from engine_bridge.engine import Engine
 from engine_bridge.errors import UnavailableError
 from engine_bridge.models import tensors
+from engine_bridge.paths import expanded
 
 KIND = "roofline"
 WINDOW, DRAFT_STEPS = 4, 3
@@ -121,7 +122,7 @@ async def run(
 def of_file(path: str, bytes_per_s: float | None, context_tokens: int = 1024) -> dict[str, Any]:
     """The floor alone, from a model's file; at this machine's own copies where no bandwidth is
     given. Blocking. Raises BridgeError where the file cannot be read."""
-    step = of_model(Path(path).expanduser(), context_tokens)
+    step = of_model(expanded(path), context_tokens)
     return {
         "kind": KIND,
         "context_tokens": context_tokens,

@@ -2,11 +2,11 @@
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from app.bench import grading
 from app.core.i18n import _
 from engine_bridge.errors import UsageError
+from engine_bridge.paths import expanded
 
 # Prose stands in one line, as documents do: a model does not repeat a text's hard line breaks,
 # and each would break off what is drafted.
@@ -183,7 +183,7 @@ def questions(task: str) -> tuple[Question, ...]:
     """
     if task in TASKS:
         return tuple(Question(prompt) for prompt in TASKS[task])
-    path = Path(task).expanduser()
+    path = expanded(task)
     try:
         lines = [line for line in path.read_text("utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:

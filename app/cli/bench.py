@@ -8,6 +8,7 @@ import click
 from app.cli.bench_run import Progress, open_ledger, show, show_rungs, with_engine
 from app.cli.bench_ui import ui
 from app.cli.options import engine_options, spec_of
+from engine_bridge.paths import expanded
 
 if TYPE_CHECKING:
     from app.bench.progress import Watch
@@ -261,7 +262,6 @@ def roofline(
 @json_option
 def report(form: str, kind: str | None, last: int | None, out: str | None, as_json: bool) -> None:
     """What the ledger holds, with regressions beyond noise, to read or to share."""
-    from pathlib import Path
 
     from app.bench import export
     from app.bench.history import history
@@ -278,7 +278,7 @@ def report(form: str, kind: str | None, last: int | None, out: str | None, as_js
     else:
         text = export.as_csv(points) if form == "csv" else export.as_markdown(points)
     if out:
-        write(Path(out).expanduser(), text)
+        write(expanded(out), text)
     else:
         click.echo(plain(text), nl=False)
 

@@ -9,7 +9,7 @@ import click
 
 from app.cli.translated import translated
 from app.core.i18n import _, lend_to_libraries, shown
-from engine_bridge.errors import BridgeError, UnavailableError
+from engine_bridge.errors import BridgeError, UnavailableError, brief
 
 # pydantic would look through all installed packages for plugins: 30 ms of each command's start.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -113,9 +113,9 @@ def run(argv: list[str] | None = None) -> NoReturn:
             raise
         click.echo(
             _(
-                "ling-chat: Something went wrong that should not: {problem!r}."
+                "ling-chat: Something went wrong that should not: {problem}."
                 " Run it again with --debug to see where."
-            ).format(problem=problem),
+            ).format(problem=brief(problem)),
             err=True,
         )
         code = 1

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from app.core.settings.file import Settings
 from engine_bridge.contract import EngineSpec
+from engine_bridge.paths import expanded
 
 NVIDIA_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/nvgpu"))
 
@@ -53,7 +54,7 @@ def _auto(settings: Settings, model: str) -> str:
 def _absolute(model: str) -> str:
     """A path must mean the same file to the host, which lives in another folder."""
     looks_like_path = "/" in model or "\\" in model or model.lower().endswith(".gguf")
-    is_hub_name = model.count("/") == 1 and not Path(model).expanduser().exists()
+    is_hub_name = model.count("/") == 1 and not expanded(model).exists()
     if model and looks_like_path and not (is_hub_name and not model.endswith(".gguf")):
-        return str(Path(model).expanduser().absolute())
+        return str(expanded(model).absolute())
     return model

@@ -5,13 +5,13 @@ import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.core import terminal
 from app.core.settings.file import Settings
 from engine_bridge.contract import EngineSpec
 from engine_bridge.engine import Engine
+from engine_bridge.paths import expanded
 
 if TYPE_CHECKING:
     from app.core.documents import Document
@@ -53,7 +53,7 @@ def read_at_once(files: Sequence[str]) -> tuple[list["Document"], list[str]]:
     documents: list[Document] = []
     later: list[str] = []
     for name in files:
-        path = Path(name).expanduser()
+        path = expanded(name)
         is_long = is_address(name) or path.is_dir()
         if not is_long and path.is_file():
             with contextlib.suppress(OSError), path.open("rb") as file:

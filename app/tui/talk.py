@@ -20,7 +20,7 @@ from app.tui.transcript.entries import Entry, Reply, UserEntry
 from app.tui.transcript.turns import ending, entries_of, what_helps
 from engine_bridge.chat.events import Event, Prefill, Progress, Reasoning, Text, Waiting
 from engine_bridge.contract import EngineState
-from engine_bridge.errors import BridgeError, UsageError
+from engine_bridge.errors import BridgeError, UsageError, brief
 
 if TYPE_CHECKING:
     from app.tui.app import LingChat
@@ -273,7 +273,7 @@ class Talk:
             self._finish(reply, error.reason, f"{error.cure} {helps}".strip())
         except Exception as error:
             # A fault of ours must not cost the user the conversation.
-            reason = _("Something went wrong that should not: {error}.").format(error=repr(error))
+            reason = _("Something went wrong that should not: {error}.").format(error=brief(error))
             self._finish(reply, reason, what_helps(None))
         finally:
             self._app.live.end()

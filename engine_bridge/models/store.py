@@ -43,7 +43,7 @@ def resolve(name_or_path: str) -> ModelFile:
     """
     registry = load_registry()
     if name_or_path not in registry and (is_path(name_or_path) or os.path.isfile(name_or_path)):
-        return _local(Path(name_or_path).expanduser())
+        return _local(paths.expanded(name_or_path))
     entry = find(name_or_path, registry)
     path = target(entry)
     if not path.is_file():

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 
@@ -109,6 +110,14 @@ async def test_what_is_missing_of_a_document_is_said_even_where_nobody_watches(a
     code, _, err = await ask("Who wrote?", "-f", str(tmp_path / "letter.eml"), *at)
     assert code == 0
     assert err.startswith("letter.eml: 1 attachment was not read")
+
+
+async def test_bytes_that_are_no_text_can_be_sent_from_everywhere(at, tmp_path):
+    (tmp_path / os.fsdecode(b"caf\xe9.txt")).write_text("a menu")
+    odd = os.fsdecode(b"s\xe9")
+    code, out, err = await ask(odd, "-f", str(tmp_path), "--system", odd, "--stop", odd, *at)
+    assert (code, err) == (0, "")
+    assert out
 
 
 @pytest.mark.parametrize(

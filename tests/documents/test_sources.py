@@ -124,6 +124,21 @@ def test_a_file_that_turns_out_damaged_is_left_out_and_named(project):
     assert "not readable: broken.pdf" in read_document(project).note
 
 
+def test_names_that_are_no_text_do_not_get_into_the_prompt(project):
+    (project / os.fsdecode(b"caf\xe9\x1b[31m\n.txt")).write_text("a menu")
+    (project / os.fsdecode(b"br\xf6ken.pdf")).write_bytes(b"%PDF-1.7 nothing more")
+    document = read_document(project)
+    assert "=== caf? .txt ===\na menu\n" in document.text
+    assert "not readable: br?ken.pdf" in document.note
+    assert "\x1b" not in document.text
+    (document.text + document.note + document.title).encode()
+
+
+def test_a_user_that_nobody_knows_is_a_path_like_others():
+    with pytest.raises(UsageError, match="There is no file ~nobody-of-this-name/x"):
+        read_document("~nobody-of-this-name/x")
+
+
 def test_an_empty_folder_and_one_too_big_are_told(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="There is nothing to read in"):
         read_document(tmp_path)

@@ -200,7 +200,7 @@ async def test_a_question_about_what_cannot_be_read_is_given_back(home: Path, fo
 async def test_what_cannot_be_read_is_told_in_a_sentence(home: Path, folder: Path) -> None:
     (folder / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing")
     async with running() as (app, pilot, composer):
-        for name in ("missing.txt", "broken.pdf", "http://127.0.0.1:9/x"):
+        for name in ("missing.txt", "~nobody-of-this-name/x", "broken.pdf", "http://127.0.0.1:9/x"):
             app._notifications.clear()
             composer.insert(f"/attach {name}")
             await pilot.press("enter")

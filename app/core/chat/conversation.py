@@ -294,10 +294,10 @@ class Conversation:
 def _question(text: str, thinking: bool | None) -> Turn:
     if not text.strip():
         raise UsageError(_("There is no question."), _("Type one, or give it as the prompt."))
-    return Turn("user", _storable(text), thinking=thinking)
+    return Turn("user", storable(text), thinking=thinking)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """The text without lone surrogates, which come from bytes on a command line that are no
     UTF-8, and which can be neither sent nor stored."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

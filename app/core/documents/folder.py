@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from app.core.documents.decode import decode
 from app.core.documents.document import Document
+from app.core.documents.formats.extracted import clean
 from app.core.documents.names import needs_worker
 from app.core.documents.places import FILE_MARK
 from app.core.documents.progress import Progress, Report, unheard
 from app.core.documents.read import document_from_bytes, one_reader, read_file
 from app.core.documents.reader import Reader
 from engine_bridge.errors import BridgeError, UsageError
+from engine_bridge.paths import expanded
 
 if TYPE_CHECKING:
     from dulwich.ignore import IgnoreFilter
@@ -69,7 +71,7 @@ def preview_folder(root: str | Path) -> FolderPreview:
 
     What .gitignore names never appears. Raises UsageError where nothing could be read.
     """
-    root = Path(root).expanduser().resolve()
+    root = expanded(root).resolve()
     named = by_git(root)
     paths = list(islice(by_walk(root) if named is None else named, MAX_SEEN + 1))
     if len(paths) > MAX_SEEN:
@@ -115,9 +117,9 @@ def read_folder(
             try:
                 document = _read(preview, entry, parser)
             except BridgeError:
-                failed.append(entry.path)
+                failed.append(_shown(entry.path))
             else:
-                mark = FILE_MARK.format(path=" ".join(entry.path.split()))
+                mark = FILE_MARK.format(path=_shown(entry.path))
                 piece = f"{mark}\n{document.text.rstrip()}\n\n"
                 pages.append(length)
                 pieces.append(piece)
@@ -128,7 +130,7 @@ def read_folder(
         raise UsageError(f"No file in {preview.root} could be read.", "Attach one to see why.")
     text = "".join(pieces)
     return Document(
-        title=f"{preview.root.name or preview.root}/",
+        title=f"{_shown(preview.root.name or str(preview.root))}/",
         text=text,
         encoding="",
         sha256=digest.hexdigest(),
@@ -137,6 +139,11 @@ def read_folder(
         pages=tuple(pages),
         note=_note(preview, failed),
     )
+
+
+def _shown(path: str) -> str:
+    """A path on one line. File names are bytes, which need not be text."""
+    return " ".join(clean(path).split())
 
 
 def _read(preview: FolderPreview, entry: Entry, reader: Reader) -> Document:

@@ -11,6 +11,7 @@ from app.core.documents.read import document_from_bytes, one_reader, read_file
 from app.core.documents.reader import Reader, StoppedError
 from app.core.documents.web import fetch
 from engine_bridge.errors import BridgeError
+from engine_bridge.paths import expanded
 
 
 async def extract(source: str | Path, report: Report = unheard) -> Document:
@@ -51,7 +52,7 @@ def read_document(
         if is_address(source):
             data, title = fetch(str(source), report, parser)
             return document_from_bytes(data, title, report, parser)
-        path = Path(source).expanduser()
+        path = expanded(source)
         if _is_folder(path):
             return read_folder(preview_folder(path), report, parser)
         return read_file(path, report, parser)

@@ -22,7 +22,7 @@ from app.core.shelf.cached import Cached, Prefix, Warmth, count_answered
 from app.core.shelf.counting import Counter
 from engine_bridge.chat.events import Event, Prefill
 from engine_bridge.contract import EngineState
-from engine_bridge.errors import BridgeError
+from engine_bridge.errors import BridgeError, brief
 
 if TYPE_CHECKING:
     import httpx
@@ -91,7 +91,7 @@ class Warmer:
                     if self._task is task:
                         self._task = self._doing = None
                     if not task.cancelled() and (error := task.exception()) is not None:
-                        self.problem = repr(error)  # a fault of ours, not to be tried for ever
+                        self.problem = brief(error)  # a fault of ours, not to be tried for ever
                     self._rested_at = time.monotonic()
                     self._on_change()
         finally:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.tui.composer import slash
+from engine_bridge.paths import expanded
 
 MOST = 50
 """Offers at a time."""
@@ -142,14 +143,14 @@ def inside(typed: str) -> list[str]:
     folder, _slash, name = typed.rpartition("/")
     base = f"{folder}/" if _slash else ""
     try:
-        with os.scandir(Path(base or ".").expanduser()) as entries:
+        with os.scandir(expanded(base or ".")) as entries:
             found = [
                 f"{base}{entry.name}{'/' if entry.is_dir() else ''}"
                 for entry in entries
                 if entry.name.lower().startswith(name.lower())
                 and (name.startswith(".") or not entry.name.startswith("."))
             ]
-    except (OSError, ValueError, RuntimeError):
+    except (OSError, ValueError):
         return []
     return sorted(found, key=lambda path: (not path.endswith("/"), path.lower()))[:MOST]
 

@@ -19,6 +19,7 @@ from app.core.output import write
 from app.tui.panel.rows import hanging
 from app.tui.plain import one_line
 from engine_bridge.errors import BridgeError, UsageError
+from engine_bridge.paths import expanded
 
 if TYPE_CHECKING:
     from app.core.sessions.records import Hit, SessionInfo
@@ -280,7 +281,7 @@ def _export(store: "SessionStore", info: "SessionInfo", path: str) -> Path:
     """Write a session as the file's ending says; returns where. Raises BridgeError."""
     from app.core.sessions import exchange, export
 
-    target = Path(path.strip()).expanduser()
+    target = expanded(path.strip())
     talk, documents = store.load(info.key), store.documents(info.key)
     match target.suffix.lower():
         case ".json":

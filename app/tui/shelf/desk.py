@@ -20,6 +20,7 @@ from app.tui.shelf.trail import Trail
 from app.tui.transcript.entries import UserEntry
 from engine_bridge.chat.events import Event
 from engine_bridge.errors import BridgeError
+from engine_bridge.paths import expanded
 
 if TYPE_CHECKING:
     from app.core.chat.conversation import Conversation
@@ -290,14 +291,14 @@ def _folder(source: str) -> "FolderPreview | None":
     from app.core.documents.folder import preview_folder
 
     try:
-        path = Path(source).expanduser()
+        path = expanded(source)
         return preview_folder(path) if path.is_dir() else None
-    except (OSError, ValueError, RuntimeError):
+    except (OSError, ValueError):
         return None
 
 
 def _is_file(path: str) -> bool:
     try:
-        return Path(path).expanduser().is_file()
-    except (OSError, ValueError, RuntimeError):
+        return expanded(path).is_file()
+    except (OSError, ValueError):
         return False

@@ -47,7 +47,7 @@ def folder_of(name: str) -> Path | None:
     that is neither."""
     if not name or name.lower() == DEFAULT.split("/")[1].lower():
         name = DEFAULT
-    path = Path(name).expanduser()
+    path = paths.expanded(name)
     if path.is_dir() or name.startswith(("/", "~", ".")):
         return path
     return paths.models_dir() / "hub" / name.replace("/", "--") if _NAME.fullmatch(name) else None
