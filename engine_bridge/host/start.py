@@ -22,7 +22,7 @@ class StartStory:
         self._on_change = on_change
         self._began = time.monotonic()
         self._launched: float | None = None
-        self._phase = Phase("preparing")
+        self._phase = Phase("preparing the start")
         self._phase_began = self._began
         self._done: list[PhaseTime] = []
 

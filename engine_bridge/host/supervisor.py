@@ -68,7 +68,9 @@ class Supervisor:
             before = self.status.spec if self.status.state.is_alive else None
             await self._end()
             self._backend = backend
-            self._set(EngineStatus(state=EngineState.STARTING, spec=spec, phase="preparing"))
+            self._set(
+                EngineStatus(state=EngineState.STARTING, spec=spec, phase="preparing the start")
+            )
             self._life = asyncio.create_task(self._live(backend, spec, _switched(before, spec)))
 
     async def stop(self) -> None:

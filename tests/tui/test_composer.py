@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pilots import running
 from textual import events
+from textual.widgets import TextArea
 
 from app.core.documents import document_from_bytes
 from app.tui.composer.chips import Chip
@@ -117,3 +118,22 @@ async def test_at_twenty_by_five_one_can_still_type_and_read(home: Path) -> None
         assert composer.region.height >= 1
         assert app._chat.transcript.region.height >= 2
         assert composer.region.bottom <= 5
+
+
+async def test_every_key_edits_as_in_any_text_area(home: Path) -> None:
+    keys = {key for each in TextArea.BINDINGS for key in each.key.split(",")}
+    keys -= {"up", "down", "ctrl+c", "ctrl+v", "ctrl+x", "ctrl+y", "super+c", "super+v", "super+x"}
+    assert {"ctrl+k", "ctrl+u", "ctrl+shift+k"} <= keys
+    async with running() as (_, pilot, composer):
+        plain = TextArea()
+        await pilot.app.screen.mount(plain)
+        for text in ("", "one", "one\ntwo", "one\n\n"):
+            for key in sorted(keys):
+                found = []
+                for area in (composer, plain):
+                    area.load_text(text)
+                    area.focus()
+                    area.move_cursor(area.document.end)
+                    await pilot.press(key, "x", key)
+                    found.append((area.text, area.cursor_location))
+                assert found[0] == found[1], (text, key)

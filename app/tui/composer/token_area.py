@@ -71,6 +71,8 @@ class TokenArea(TextArea):
     def _around(self, location: Location) -> Token | None:
         """The token that would be cut at this place."""
         row, column = location
+        if row >= self.document.line_count:  # deleting the last line names the one below it
+            return None
         tokens = self.pastes.tokens(self.document.get_line(row))
         return next((each for each in tokens if each.start < column < each.end), None)
 
