@@ -96,6 +96,11 @@ async def test_without_pages_one_goes_to_lines(home: Path) -> None:
         screen = await opened(pilot, app, document_from_bytes(lines.encode(), "a.txt"))
         await pilot.press("g", *"250", "enter")
         assert drawn(screen._view)[0] == "this is line 250 of the text, not short"
+        assert head(screen).endswith("l.250"), "the line itself, not that of the mark above"
+        await pilot.press("home")
+        await until(pilot, lambda: head(screen).endswith("l.1"), "the first line")
+        await pilot.press("down", "down", "down")
+        await until(pilot, lambda: head(screen).endswith("l.3"), "the third line")
 
 
 async def test_searching_finds_as_one_types_and_goes_round(home: Path) -> None:

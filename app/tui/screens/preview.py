@@ -108,11 +108,18 @@ class PreviewScreen(Screen[None]):
             self._shown = head
 
     def _place_in_view(self) -> str:
-        """The last mark above what is looked at."""
-        text, end = self._view.text.text, self._view.place_in_view + len("\n[p.")
+        """The page by the last mark above what is looked at; without pages, the line."""
+        text, place = self._view.text.text, self._view.place_in_view
+        end = place + len("\n[p.")
         at = max(text.rfind("\n[p.", 0, end), text.rfind("\n[l.", max(0, end - NEAR), end))
         found = _MARK.match(text, at + 1) if at >= 0 else None
-        return found[1] if found else ""
+        if self._document.pages or (found is None and place > NEAR):
+            return found[1] if found else ""
+        start, first = 0, self._document.first_line
+        if found is not None:
+            start, first = found.start(), int(found[1].removeprefix("l."))
+        lines = text.count("\n", start, place)  # that of the mark or the title is none
+        return f"l.{first + max(0, lines - 1)}"
 
     # Searching, going
 
