@@ -52,7 +52,9 @@ def system_commands(app: "LingChat", chat: "ChatScreen") -> Iterator[SystemComma
             _("Next source"), _("Ctrl+S: opens what the reply cites"), chat.action_next_source
         )
         yield SystemCommand(
-            _("Warm the documents"), _("After a restart"), chat.desk.context.warm_again
+            _("Warm the documents"),
+            _("After a restart, or when stopped"),
+            chat.desk.context.warm_again,
         )
     yield SystemCommand(_("Write in your editor"), "Ctrl+G", chat.action_edit)
     yield from _switches(app)

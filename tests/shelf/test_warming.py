@@ -95,6 +95,23 @@ async def test_sending_stops_the_warm_up_at_once_and_nothing_of_it_is_lost(opene
         warmer.release()
 
 
+async def test_what_the_user_stops_rests_until_it_is_asked_for(opened):
+    talk = talk_about("Orchard", sentences=60)
+    async with opened() as engine, warming(engine, talk) as warmer:
+        assert not warmer.stop()
+        warmer.poke()
+        document = talk.documents[0].sha256
+        await until(lambda: 0.1 < warmer.warmth(document).share < 0.8, "a part is read")
+        assert warmer.stop()
+        await until(lambda: engine.status.state is EngineState.BUSY, "the end of a batch", 5)
+        await until(lambda: engine.status.state is EngineState.READY, "a resting engine")
+        await asyncio.sleep(1.5)  # it says that it is ready once a second
+        assert not warmer.is_warming
+        assert warmer.warmth(document).share < 1
+        warmer.warm_now()
+        await until(lambda: is_warm(warmer, talk), "read on when asked")
+
+
 async def test_second_document_warms_what_is_new_and_the_first_stays(opened):
     talk = talk_about("Door")
     async with opened() as engine, warming(engine, talk) as warmer:

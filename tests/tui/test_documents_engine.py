@@ -1,5 +1,6 @@
 """Documents with the real engine and the real small model: counted, warmed, cited, made to fit."""
 
+import re
 from pathlib import Path
 
 from leases import lease
@@ -12,10 +13,11 @@ from app.core.documents import Document
 from app.core.sessions.store import SessionStore
 from app.core.shelf.store import ShelfStore
 from app.tui.app import LingChat
+from app.tui.composer.chips import Chip
 from app.tui.screens.budget import BudgetScreen
 from app.tui.screens.preview import PreviewScreen
 from app.tui.transcript.entries import Reply
-from engine_bridge.contract import EngineSpec
+from engine_bridge.contract import EngineSpec, EngineState
 from engine_bridge.host.client import HostedEngine
 
 
@@ -61,6 +63,29 @@ async def test_a_document_is_counted_and_warmed_and_the_question_finds_it_read(
         assert timings is not None
         assert timings.prompt_tokens is not None
         assert timings.cached_tokens == timings.prompt_tokens - 1, "only the last token is new"
+
+
+async def test_a_chip_tells_how_far_it_is_read_and_escape_lets_the_engine_rest(
+    host_home: Path, spec: EngineSpec
+) -> None:
+    app = new_app(spec.model_copy(update={"context_tokens": 4096}), lease(150))
+    async with app.run_test(size=(100, 30)) as pilot:
+        warmer = app._chat.desk.context
+
+        def chip() -> str:
+            return str(app.screen.query_one(Chip).render())
+
+        await until(pilot, lambda: re.search(r"warming [1-9]\d?%", chip()), "how far it is read")
+        assert app.screen.check_action("stop", ())
+        await pilot.press("escape")
+        assert not warmer.is_warming
+        await until(pilot, lambda: app.status.state is EngineState.READY, "a resting engine")
+        await pilot.pause(1.5)
+        assert not warmer.is_warming
+        assert not app.screen.check_action("stop", ())
+        assert " tok " in chip()
+        warmer.warm_again()
+        await until(pilot, lambda: app._chat.desk.rows()[0].warm == "warm", "read on when asked")
 
 
 async def test_what_is_too_long_is_asked_about_and_nothing_is_cut(

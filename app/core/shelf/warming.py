@@ -72,6 +72,8 @@ class Warmer:
         self._read: Prefix | None = None
         """What was typed and read last."""
         self._rested_at = 0.0
+        self._stopped: Prefix | None = None
+        """What the user stopped, and is warmed again only when asked."""
         self._unasked: Prefix | None = None
         """What was lost by a restart, and is warmed again only when asked."""
 
@@ -121,9 +123,18 @@ class Warmer:
         return self._task is None and wanted == self._read and self._cached.holds(wanted)
 
     def warm_now(self) -> None:
-        """Warm again what a restart of the engine lost."""
-        self._unasked = None
+        """Warm again what a restart of the engine lost, or go on with what was stopped."""
+        self._unasked = self._stopped = None
         self.poke()
+
+    def stop(self) -> bool:
+        """The user wants the engine to rest: the documents are read on with the next question, or
+        when asked. False where nothing of them is being read."""
+        if not self.is_reading_documents:
+            return False
+        self._stopped = self._doing
+        self._cancel()
+        return True
 
     def hold(self) -> None:
         """The user's own request comes: stop at once, and warm nothing until `release`."""
@@ -146,6 +157,11 @@ class Warmer:
     def is_warming(self) -> bool:
         return self._task is not None
 
+    @property
+    def is_reading_documents(self) -> bool:
+        """Whether more than what is typed is read."""
+        return self._doing is not None and not self._doing.typed
+
     def warmth(self, sha256: str) -> Warmth:
         """The state of an attached document; cold for any other."""
         return self._cached.warmth(sha256, is_warming=self.is_warming)
@@ -166,7 +182,7 @@ class Warmer:
         if not now.documents or self.problem:
             return None
         if not self._cached.holds(now):
-            return now
+            return now if now != self._stopped else None
         now = replace(now, typed=self._typed)
         return now if self._typed and self.with_words and now != self._read else None
 

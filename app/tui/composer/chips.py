@@ -54,9 +54,14 @@ class Chip(Static, can_focus=True):
     def show(self, row: Row) -> None:
         """Show what is known of the document now."""
         if row != self.row:
-            is_longer = row.size() != self.row.size()
+            was = len(self._facts(self.row))
             self.row = row
-            self.refresh(layout=is_longer)
+            self.refresh(layout=len(self._facts(row)) != was)
+
+    @staticmethod
+    def _facts(row: Row) -> str:
+        """What it takes; while the engine reads it, how far that is."""
+        return row.state() if row.warm == "warming" else row.size()
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return self._content(None).cell_length
@@ -68,7 +73,7 @@ class Chip(Static, can_focus=True):
         """What has no room within `width` is the end of the title."""
         row = self.row
         cross = "×" if self._glyphs is UNICODE else "x"
-        rest = Content.assemble((f"  {row.size()} {cross}", "$muted"))
+        rest = Content.assemble((f"  {self._facts(row)} {cross}", "$muted"))
         title = Content(row.title)
         if width is not None:
             title = title.truncate(max(4, width - rest.cell_length - 2), ellipsis=True)

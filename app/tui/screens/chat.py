@@ -172,7 +172,9 @@ class ChatScreen(DocumentScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "stop":
-            return self.talk.can_stop or self.desk.is_reading or self.desk.trail.is_opening
+            desk = self.desk
+            stops = desk.is_reading or desk.trail.is_opening or desk.context.is_warming
+            return self.talk.can_stop or stops
         if action in ("copy", "regenerate"):
             return self.transcript.last_reply is not None
         return True
@@ -247,7 +249,7 @@ class ChatScreen(DocumentScreen):
 
     def action_stop(self) -> None:
         """Stop the running reply, or take back the message that waits, or give up an edit or
-        reading."""
+        reading, a document's or the engine's."""
         if self.desk.trail.give_up():  # meant for the preview that was about to open
             return
         if not self.talk.is_running and self.desk.stop_reading():
@@ -255,9 +257,12 @@ class ChatScreen(DocumentScreen):
         if self.talk.editing is not None and not self.talk.is_running:
             self.talk.editing = None
             self.composer.put("")
-        elif taken := self.talk.stop():
-            self.desk.give_back(taken)
-            self._show_middle()
+        elif self.talk.can_stop:
+            if taken := self.talk.stop():
+                self.desk.give_back(taken)
+                self._show_middle()
+        else:
+            self.desk.context.stop_warming()
 
     def action_regenerate(self) -> None:
         """Ask the last question again."""

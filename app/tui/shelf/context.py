@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from textual.worker import WorkType
 
 from app.core.documents import Document
-from app.core.i18n import shown
+from app.core.i18n import _, shown
 from app.tui.shelf.rows import Row
 from engine_bridge.chat.events import Event
 from engine_bridge.contract import EngineState
@@ -83,9 +83,21 @@ class Context:
             self.warmer.typed(question)
 
     def warm_again(self) -> None:
-        """Read again what a restart of the engine lost."""
+        """Read again what a restart of the engine lost, or go on with what was stopped."""
         if self.warmer is not None:
             self.warmer.warm_now()
+
+    @property
+    def is_warming(self) -> bool:
+        """Whether documents are read ahead."""
+        return self.warmer is not None and self.warmer.is_reading_documents
+
+    def stop_warming(self) -> bool:
+        """Let the engine rest; False where it reads nothing ahead."""
+        if self.warmer is None or not self.warmer.stop():
+            return False
+        self._chat.notify(_("Stopped reading ahead. The rest is read with your next question."))
+        return True
 
     def status_changed(self) -> None:
         """The engine may be another one, or be ready now."""

@@ -45,6 +45,7 @@ class Desk:
         self.trail = Trail(chat, self)
         self._timer: Timer | None = None
         self._rest: Timer | None = None
+        self._was_warming = False
         self._watchers: list[Callable[[], None]] = []
 
     @property
@@ -264,6 +265,9 @@ class Desk:
         self._timer = None
         self._chat.composer.pastes.know(self._conversation.documents)
         await self._chat.show_rows(self.rows(), self.readings)
+        if self._was_warming != self.context.is_warming:
+            self._was_warming = not self._was_warming
+            self._chat.refresh_bindings()  # Esc stops it
         self._chat.show_figures()
         for watcher in self._watchers:
             watcher()
