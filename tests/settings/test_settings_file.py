@@ -96,6 +96,14 @@ def test_a_broken_file_is_told_with_its_place(file: Path) -> None:
     file.write_text("[appearance]\nframes_per_second = 1000\n")
     with pytest.raises(UsageError, match=r"broken at appearance\.frames_per_second"):
         settings.load()
+    for text in (
+        "[appearance]\ntheme =\n[chat]\n",
+        '[chat]\nprompt = """never\n',
+        "[engine]\n[chat",
+    ):
+        file.write_text(text)
+        with pytest.raises(UsageError, match="broken at line 2"):
+            settings.load()
 
 
 def test_a_pipe_where_the_settings_should_be_is_a_sentence_and_is_not_waited_for(

@@ -1,5 +1,7 @@
 """The user's settings: one TOML file, whose comments and unknown keys survive our writing."""
 
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +73,13 @@ def path() -> Path:
 
 def load() -> Settings:
     """The settings. Raises UsageError with the place of the mistake if the file is broken."""
-    import tomlkit
-    from tomlkit.exceptions import ParseError
-
+    text = _text()
     try:
-        found = Settings.model_validate(tomlkit.parse(_text()).unwrap())
-    except ParseError as problem:
-        where = _("line {line}").format(line=problem.line)
+        found = Settings.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as problem:
+        line = re.search(r"at line (\d+)", str(problem))
+        last = len(text.splitlines())  # for what is missing at the end
+        where = _("line {line}").format(line=line[1] if line else last)
     except ValidationError as problem:
         where = ".".join(str(part) for part in problem.errors()[0]["loc"])
     else:
@@ -104,10 +106,8 @@ def sets_keys_or_theme() -> bool:
 
 def unknown() -> list[str]:
     """Names in the file that no setting has: they are kept, and do nothing. Raises UsageError."""
-    import tomlkit
-
     found = []
-    for section, values in tomlkit.parse(_text()).unwrap().items():
+    for section, values in tomllib.loads(_text()).items():
         field = schema.Settings.model_fields.get(section)
         kind = field.annotation if field else None
         if field is None and section != "theme":  # it stood there once, and is read
