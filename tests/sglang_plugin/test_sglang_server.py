@@ -96,7 +96,7 @@ def test_the_evidence_is_in_server_info_and_in_the_file(server):
     told = info["internal_states"][0]["ling_chat"]
     assert told["head"] == {
         "dtype": "float8_e4m3fn", "method": "Fp8HeadMethod", "rows": 320, "columns": 64,
-        "scales": [320], "shared_with_draft": None,
+        "scales": [320], "kernels": {}, "shared_with_draft": None,
     }  # fmt: skip
     assert set(told["hooks"].values()) == {"applied"}
     assert len(told["hooks"]) == 3
