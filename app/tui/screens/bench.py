@@ -58,6 +58,8 @@ class BenchScreen(Screen[None]):
         self._benchmarks: dict[str, Benchmark] = {}
         self._points: dict[str, Point] = {}
         self._marked: list[str] = []
+        self._compared_at: str | None = None
+        """The run under the bar when two were compared: its own result must not come after that."""
         self._ledger: Ledger | None = None
         self._worker: Worker[None] | None = None
 
@@ -140,7 +142,7 @@ class BenchScreen(Screen[None]):
             self._runs.add_option(Option(self._row(point), id=str(point.run.id)))
         self._runs.display = bool(points)
         if points:
-            self._runs.highlighted = 0
+            self._runs.highlighted, self._compared_at = 0, None
             self._show(points[-1])  # at once: the event of the bar comes later
             like = [p for p in points if p.run.identity == points[-1].run.identity]
             self.run_worker(self._draw_plot(like), group="bench-plot", exclusive=True)
@@ -170,7 +172,10 @@ class BenchScreen(Screen[None]):
 
     @on(OptionList.OptionHighlighted, "#runs")
     def _show_run(self, event: OptionList.OptionHighlighted) -> None:
-        if point := self._points.get(event.option_id or ""):
+        if event.option_id != self._compared_at and (
+            point := self._points.get(event.option_id or "")
+        ):
+            self._compared_at = None
             self._show(point)
 
     def _show(self, point: "Point") -> None:
@@ -279,6 +284,8 @@ class BenchScreen(Screen[None]):
         """Show the two marked runs side by side."""
         from app.bench.compare import compare_text
 
+        option = self._runs.highlighted_option
+        self._compared_at = option.id if option else None
         first, second = (self._points[each].run for each in self._marked)
         self._result.update(Content(plain(compare_text(first, second))))
 
