@@ -1,9 +1,13 @@
 """Messages as Outlook keeps them."""
 
+import struct
+
+import pytest
 import real_files as real
 from msgforge import Message
 
 from app.core.documents import read_document
+from engine_bridge.errors import UsageError
 
 TO = [("ann@hazel.example", "ann@hazel.example"), ("li@hazel.example", "李雷")]
 
@@ -43,3 +47,58 @@ def test_a_message_of_html_alone_becomes_text(tmp_path):
     assert real.CHINESE in text
     assert "<p>" not in text
     assert "alert" not in text
+
+
+UNICODE, STRING8, BINARY = 0x1F, 0x1E, 0x102
+BODY, HTML = 0x1000, 0x1013
+OTHER = 0x6F00
+"""Properties: their types and numbers; the last means nothing."""
+
+
+def renamed(data: bytes, one: tuple[int, int], other: tuple[int, int]) -> bytes:
+    """The message with another number and type of a property, in its table and its stream."""
+
+    def places(number: int, kind: int) -> tuple[bytes, bytes]:
+        stream = f"__substg1.0_{number:04X}{kind:04X}".encode("utf-16-le")
+        return struct.pack("<HHI", kind, number, 6), stream
+
+    for before, after in zip(places(*one), places(*other), strict=True):
+        assert data.count(before) == 1
+        data = data.replace(before, after)
+    return data
+
+
+def with_code_page(data: bytes, page: int) -> bytes:
+    head = struct.pack("<HHI", 3, 0x3FDE, 6)
+    before = head + struct.pack("<I", 65001)
+    assert data.count(before) == 1
+    return data.replace(before, head + struct.pack("<I", page))
+
+
+@pytest.mark.parametrize("page", [1251, 65001, 99999], ids=["right", "wrong", "unknown"])
+def test_8_bit_strings_are_read_whatever_their_code_page_is_called(page, tmp_path):
+    russian = "Договор аренды. Арендатор платит в первый день каждого месяца. ".encode("cp1251")
+    russian += b" " * (len(russian) % 2)
+    written = Message(subject="Lease 租约", text_body=russian.decode("utf-16-le"), to=TO)
+    data = renamed(written.as_bytes(), (BODY, UNICODE), (BODY, STRING8))
+    (tmp_path / "letter.msg").write_bytes(with_code_page(data, page))
+    text = read_document(tmp_path / "letter.msg").text
+    assert "Subject: Lease 租约\n" in text
+    assert "Арендатор платит в первый день" in text
+
+
+def test_a_page_in_an_unknown_code_page_is_read(tmp_path):
+    data = Message(subject="Lease", html_body=real.HTML, to=TO).as_bytes()
+    data = renamed(data, (BODY, UNICODE), (OTHER, UNICODE))
+    (tmp_path / "letter.msg").write_bytes(with_code_page(data, 99999))
+    assert real.CHINESE in read_document(tmp_path / "letter.msg").text
+
+
+def test_a_message_of_rtf_alone_is_told_with_its_cure(tmp_path):
+    data = Message(subject="Lease", html_body=real.HTML, to=TO).as_bytes()
+    data = renamed(data, (BODY, UNICODE), (OTHER, UNICODE))
+    data = renamed(data, (HTML, BINARY), (OTHER, BINARY))
+    (tmp_path / "letter.msg").write_bytes(data)
+    with pytest.raises(UsageError, match="holds its text as RTF alone") as told:
+        read_document(tmp_path / "letter.msg")
+    assert "plain text" in told.value.cure

@@ -1,5 +1,6 @@
 """E-mail: single messages (.eml, .msg) and folders of them (.mbox), each message a page."""
 
+import codecs
 import email
 import email.policy
 import mailbox
@@ -16,11 +17,13 @@ from app.core.documents.progress import Progress, Report
 from engine_bridge.errors import BridgeError, UsageError
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
     from oxmsg import Message
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
-_HTML_BODY, _RTF_BODY = 0x1013, 0x1009
-"""Properties of a .msg."""
+_RTF_BODY = 0x1009
+"""A property of a .msg."""
+_OR_GUESSED = "or_guessed_"
 
 
 def read_eml(path: Path, title: str, report: Report) -> Extracted:
@@ -49,6 +52,7 @@ def read_msg(path: Path, title: str, report: Report) -> Extracted:
 
     found = Extracted("mail")
     message = Message.load(str(path))
+    _mistrust_code_pages(message)
     heads = {
         "From": _decoded(message.sender or ""),
         "To": ", ".join(_named(one.name, one.email_address) for one in message.recipients),
@@ -57,7 +61,7 @@ def read_msg(path: Path, title: str, report: Report) -> Extracted:
         "Attached": ", ".join(one.file_name for one in message.attachments if one.file_name),
     }
     lines = [f"{name}: {value}" for name, value in heads.items() if value]
-    body = message.body or to_markdown(_html(message))[0]
+    body = message.body or to_markdown(message.html_body or "")[0]
     if not body.strip() and message.properties.binary_prop_value(_RTF_BODY):
         raise UsageError(
             f"{title} holds its text as RTF alone, which is not read.",
@@ -68,12 +72,37 @@ def read_msg(path: Path, title: str, report: Report) -> Extracted:
     return found
 
 
-def _html(message: "Message") -> str:
-    """The body as HTML. What its code page says can be wrong, or nothing that is known."""
-    try:
-        return message.html_body or ""
-    except (LookupError, ValueError):
-        return decode(message.properties.binary_prop_value(_HTML_BODY) or b"", "the message")[0]
+def _mistrust_code_pages(message: "Message") -> None:
+    """What a message says of its 8-bit strings can be wrong, or nothing that is known."""
+    from oxmsg.domain.model import UnrecognizedCodePageError, UnsupportedEncodingError
+
+    properties, trusted = message.properties, {}
+    for name in ("_str_prop_encoding", "body_encoding"):
+        try:
+            trusted[name] = getattr(properties, name)
+        except (UnrecognizedCodePageError, UnsupportedEncodingError):
+            trusted[name] = "ascii"
+    for name, encoding in trusted.items():
+        properties.__dict__[name] = _OR_GUESSED + encoding  # computed once: it is taken from here
+
+
+def _or_guessed(name: str) -> codecs.CodecInfo | None:
+    """The codec that takes the encoding after the prefix where it fits, else what does fit."""
+    if not name.startswith(_OR_GUESSED):
+        return None
+
+    def read(buffer: "ReadableBuffer", _errors: str = "strict", /) -> tuple[str, int]:
+        data = bytes(buffer)
+        try:
+            text = data.decode(name.removeprefix(_OR_GUESSED))
+        except (LookupError, ValueError):
+            text = decode(data, "the message")[0]
+        return text, len(data)
+
+    return codecs.CodecInfo(codecs.latin_1_encode, read, name=name)
+
+
+codecs.register(_or_guessed)
 
 
 def _named(name: str, address: str) -> str:
