@@ -14,13 +14,19 @@ _UNFINISHED = re.compile(
 )
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """C0 but tab and line feed, DEL, C1, and what reorders text (bidirectional overrides)."""
-_HOLD = 4096
+HOLD = 4096
 """Characters of an unfinished sequence that are held; a longer one shows as text."""
+
+
+def is_plain(text: str) -> bool:
+    """Whether nothing in the text, which holds no part of a sequence begun before it, is taken out
+    by `plain`."""
+    return not _CONTROL.search(text)
 
 
 def plain(text: str) -> str:
     """The text without escape sequences, control characters and direction overrides."""
-    if not _CONTROL.search(text):
+    if is_plain(text):
         return text  # every sequence starts with one of these
     cleaner = Plain()
     return cleaner.feed(text) + cleaner.end()
@@ -34,7 +40,7 @@ class Plain:
 
     def feed(self, text: str) -> str:
         text, self._held = self._held + text, ""
-        unfinished = _UNFINISHED.search(text, max(0, len(text) - _HOLD))
+        unfinished = _UNFINISHED.search(text, max(0, len(text) - HOLD))
         if unfinished:
             text, self._held = text[: unfinished.start()], unfinished[0]
         return _CONTROL.sub("", _SEQUENCE.sub("", text))

@@ -167,6 +167,8 @@ class Sessions:
 
 
 def _from_shelf(sha256: str) -> "Document | None":
+    """The document, written as the prompt has it already: 10 MB would hold the screen for 80 ms."""
+    from app.core.chat.prompt import document_prompt
     from app.core.shelf.store import ShelfStore
 
     try:
@@ -174,6 +176,9 @@ def _from_shelf(sha256: str) -> "Document | None":
     except BridgeError:
         return None
     try:
-        return shelf.get(sha256)
+        document = shelf.get(sha256)
+        if document is not None:
+            document_prompt(document)
+        return document
     finally:
         shelf.close()

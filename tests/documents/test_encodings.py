@@ -5,7 +5,9 @@ import threading
 
 import pytest
 
-from app.core.documents import document_from_bytes, read_document
+from app.core.documents import document_from_bytes, read, read_document
+from app.core.documents.formats.extracted import clean
+from app.core.plain import HOLD
 from engine_bridge.errors import BridgeError, UsageError
 
 CHINESE = (
@@ -102,6 +104,23 @@ def test_binary_file_is_named_with_a_cure(data, kind, tmp_path):
     with pytest.raises(UsageError, match=f"thing is .*{kind}.*cannot be read") as told:
         read_document(tmp_path / "thing")
     assert ("tesseract" if kind == "an image" else "plain text") in told.value.cure
+
+
+def test_one_line_of_any_length_is_cleaned_in_pieces_and_no_sequence_is_cut(monkeypatch):
+    pieces = []
+
+    def noted(text):
+        pieces.append(len(text))
+        return clean(text)
+
+    monkeypatch.setattr(read, "clean", noted)
+    plain, piece = '{"rent": 900}, ', read._PIECE
+    title = "\x1b]0;" + "owned " * 500 + "\x07"
+    text = (plain * piece)[: piece - 20] + title + plain * (2 * piece // len(plain)) + "\r\n"
+    document = document_from_bytes(text.encode(), "leases.json")
+    assert document.text == text.replace(title, "").replace("\r\n", "\n")
+    assert len(pieces) > 2
+    assert max(pieces) <= piece + 2 * HOLD, "the screen waits for each of them"
 
 
 @pytest.mark.parametrize("data", [b"", b" \n\t ", b"\xef\xbb\xbf", b"\xff\xfe"])

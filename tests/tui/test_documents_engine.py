@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from app.core.chat.conversation import Conversation, Parameters, Turn
+from app.core.chat.prompt import document_prompt
 from app.core.documents import Document
 from app.core.sessions.store import SessionStore
 from app.core.shelf.store import ShelfStore
@@ -178,7 +179,11 @@ async def test_a_session_opened_again_says_the_same_of_its_sources(home: Path) -
 
     app = LingChat(HostedEngine(lease=True), EngineSpec(), start=False)
     async with app.run_test(size=(100, 30)) as pilot:
+        document_prompt.cache_clear()
         await app.sessions.resume(session.key)
+        written = document_prompt.cache_info().misses
+        app.conversation.messages()
+        assert document_prompt.cache_info().misses == written == 1, "written in a thread"
         view = app._chat.transcript
 
         def shown() -> str:

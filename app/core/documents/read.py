@@ -16,6 +16,7 @@ from app.core.documents.limits import MAX_BYTES, MAX_FILE_BYTES
 from app.core.documents.names import needs_worker
 from app.core.documents.progress import Report, unheard
 from app.core.documents.reader import Reader
+from app.core.plain import HOLD, is_plain
 from engine_bridge.errors import BridgeError, UsageError
 
 _HEAD = 4096
@@ -104,9 +105,12 @@ def _from_pipe(path: Path, reader: Reader) -> bytes:
 
 
 def _cleaned(text: str) -> Iterator[str]:
-    """The text without control sequences, piece by piece, each cut after a line."""
+    """The text without control sequences, piece by piece, each cut after a line or, as JSON of
+    10 MB may be one line, where nothing that is cleaned can be cut."""
     done = 0
     while done < len(text):
-        end = text.find("\n", done + _PIECE) + 1 or len(text)
+        end = done + _PIECE
+        while end < len(text) and not (text[end - 1] == "\n" or is_plain(text[end - HOLD : end])):
+            end = text.find("\n", end, end + HOLD) + 1 or end + HOLD
         yield clean(text[done:end])
         done = end

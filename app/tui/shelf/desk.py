@@ -179,6 +179,7 @@ class Desk:
         attached = {document.sha256 for document in self._conversation.documents}
         sha256 = await self._chat.app.push_screen_wait(KeptScreen(store, attached))
         if sha256 and (document := await asyncio.to_thread(store.get, sha256)):
+            await asyncio.to_thread(document_prompt, document)
             self.add(document)
 
     def stop_reading(self) -> bool:
