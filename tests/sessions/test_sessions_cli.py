@@ -10,6 +10,10 @@ import pytest
 from own_engine import KEY
 
 from app.cli import main
+from app.core.chat.conversation import Conversation, Turn
+from app.core.documents import document_from_bytes
+from app.core.sessions.store import SessionStore
+from app.core.shelf.store import ShelfStore
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +85,34 @@ def test_ask_stores_nothing_unless_told_and_then_goes_on(at, tmp_path):
     assert all(turn["timings"]["decode_tokens_per_s"] for turn in exported["turns"][1::2])
     assert "no preset" in run("ask", "Hi", "--preset", "none", *at, code=2)[1]
     assert "no session" in run("ask", "--continue", "zzz", "x", *at, code=2)[1]
+
+
+def test_a_session_that_goes_on_has_its_documents_and_tells_what_is_not_in_them(at):
+    """The small model says again what it said, so an answer with a false place and quote comes."""
+    said = "“The bridge was red for ten years” [bridge.txt l.900]"
+    asked, answered = ("user", "What colour?"), ("assistant", said)
+    talk = Conversation(
+        [Turn(role, text, finish_reason="stop") for role, text in [asked, answered] * 3]
+    )
+    document = document_from_bytes(b"The bridge is blue. It opened in 1932. " * 20, "bridge.txt")
+    talk.attach(document)
+    with contextlib.closing(ShelfStore.open()) as shelf:
+        shelf.add(document)
+    with contextlib.closing(SessionStore.open()) as store:
+        store.begin(talk).close()
+    out, err = run("ask", "What colour?", *at[:-1], "40", "-v", "--continue")
+    assert out.strip() == said
+    assert "no such place: [bridge.txt l.900]" in err
+    assert "not in the documents: “The bridge was red for ten years”" in err
+    answer = json.loads(run("ask", "What colour?", "--json", *at[:-1], "40", "--continue")[0])
+    assert [each["found"] for each in answer["citations"]] == [False]
+    assert answer["quotes_not_found"] == ["The bridge was red for ten years"]
+
+    with contextlib.closing(ShelfStore.open()) as shelf:
+        assert shelf.remove(document.sha256)
+    out, err = run("ask", "What colour?", "--json", *at, "--continue")
+    assert "No longer on the shelf; attach again: bridge.txt." in err
+    assert "citations" not in json.loads(out)
 
 
 def test_a_session_is_found_renamed_deleted_and_brought_back(tmp_path):
