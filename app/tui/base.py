@@ -1,5 +1,6 @@
 """How the app shows things, whatever it is about: toasts, keys, colours."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -27,6 +28,14 @@ class Commands(SystemCommandsProvider):
                 yield DiscoveryHit(name, act, help=about)
 
 
+class Palette(CommandPalette):
+    """Textual's palette, which a page key ends with the app before its list was drawn."""
+
+    def _action_command_list(self, action: str) -> None:
+        with contextlib.suppress(KeyError):
+            super()._action_command_list(action)
+
+
 class BaseApp(App[None]):
     """Textual's app, in the user's language, with the user's keys and colours."""
 
@@ -39,7 +48,7 @@ class BaseApp(App[None]):
     def action_command_palette(self) -> None:
         """Every command, in the user's language."""
         if not isinstance(self.screen, CommandPalette):
-            self.push_screen(CommandPalette(placeholder=_("Search for commands…")))
+            self.push_screen(Palette(placeholder=_("Search for commands…")))
 
     def get_key_display(self, binding: Binding) -> str:
         return binding.key_display or keymap.display(binding.key, long=False)

@@ -8,7 +8,9 @@ from textual import events
 from textual.widgets import TextArea
 
 from app.core.documents import document_from_bytes
+from app.tui.base import Palette
 from app.tui.composer.chips import Chip
+from app.tui.screens.attach import AttachScreen
 
 
 async def test_the_box_has_the_focus_and_says_what_it_is_for(home: Path) -> None:
@@ -137,3 +139,28 @@ async def test_every_key_edits_as_in_any_text_area(home: Path) -> None:
                     await pilot.press(key, "x", key)
                     found.append((area.text, area.cursor_location))
                 assert found[0] == found[1], (text, key)
+
+
+async def test_undoing_what_needed_a_scroll_bar_leaves_the_box_as_it_was(home: Path) -> None:
+    async with running() as (_, pilot, composer):
+        composer.put("\n".join(f"line {number}" for number in range(30)))
+        await pilot.pause()
+        assert composer.show_vertical_scrollbar
+        await pilot.press("ctrl+z")
+        assert (composer.text, composer.cursor_location) == ("", (0, 0))
+        await pilot.press("a", "ctrl+z", "b")
+        assert composer.text == "b"
+
+
+async def test_a_screen_that_was_left_and_a_palette_not_drawn_yet_end_nothing(home: Path) -> None:
+    async with running() as (app, pilot, _):
+        await pilot.press("ctrl+o")
+        screen = app.screen
+        assert isinstance(screen, AttachScreen)
+        await pilot.press("escape")
+        await screen._fill("x")  # what was looked for in a slow folder is found now
+        app.action_command_palette()
+        for _number in range(40):
+            app.post_message(events.Key("pageup", None))
+            await pilot.pause(0.005)
+        assert isinstance(app.screen, Palette)

@@ -5,13 +5,13 @@ from typing import ClassVar
 from rich.text import Text
 from textual import events
 from textual.message import Message
-from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult, Location
 
+from app.tui.area import Area
 from app.tui.composer.pastes import Pastes, Token
 
 
-class TokenArea(TextArea):
+class TokenArea(Area):
     """Draws tokens apart from the text, steps over them, and takes them away whole."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"token-area--token"}

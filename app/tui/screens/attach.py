@@ -41,6 +41,8 @@ class AttachScreen(ModalScreen[str]):
     def __init__(self, offers: Offers) -> None:
         super().__init__()
         self._offers = offers
+        self._source = Input(placeholder=_("path, or https://…"), id="source", compact=True)
+        self._list = OptionList(id="found", compact=True, markup=False)
         self._found: list[Offer] = []
         self._is_chosen = False
         """Whether the user moved to one of the offers."""
@@ -48,12 +50,12 @@ class AttachScreen(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         with Vertical(id="page"):
             yield Label(_("Attach a file, a folder, or a web page"), classes="title")
-            yield Input(placeholder=_("path, or https://…"), id="source", compact=True)
-            yield OptionList(id="found", compact=True, markup=False)
+            yield self._source
+            yield self._list
             yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        self.query_one("#found").can_focus = False
+        self._list.can_focus = False
         self._look("")
 
     @on(Input.Changed)
@@ -66,27 +68,25 @@ class AttachScreen(ModalScreen[str]):
     async def _fill(self, text: str) -> None:
         self._found = await self._offers.find(Wanted("path", text, 0))
         self._is_chosen = False
-        options = self.query_one(OptionList)
-        options.set_options(Option(one_line(offer.text)) for offer in self._found)
-        options.highlighted = 0 if self._found else None
+        self._list.set_options(Option(one_line(offer.text)) for offer in self._found)
+        self._list.highlighted = 0 if self._found else None
 
     @property
     def _chosen(self) -> Offer | None:
-        at = self.query_one(OptionList).highlighted
+        at = self._list.highlighted
         return self._found[at] if at is not None and at < len(self._found) else None
 
     def action_move(self, step: int) -> None:
         """Move through the offers."""
         if self._found:
-            move(self.query_one(OptionList), step)
+            move(self._list, step)
             self._is_chosen = True
 
     def action_complete(self) -> None:
         """Put the offer in the input."""
         if offer := self._chosen:
-            source = self.query_one(Input)
-            source.value = offer.text
-            source.cursor_position = len(offer.text)
+            self._source.value = offer.text
+            self._source.cursor_position = len(offer.text)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

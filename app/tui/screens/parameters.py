@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 from app.core.chat.presets import Preset, every, save
 from app.core.chat.sampling import recommended
 from app.core.i18n import _
+from app.tui.area import Area
 from app.tui.plain import one_line
 from engine_bridge.chat.events import Parameters
 from engine_bridge.errors import BridgeError
@@ -58,7 +59,7 @@ class ParametersScreen(Screen[None]):
         names = (*NUMBERS, "stop", "thinking")
         self._inputs = {name: Input(id=name, compact=True) for name in names}
         self._list = OptionList(id="presets", markup=False, compact=True)
-        self._system = TextArea(id="system", soft_wrap=True, tab_behavior="focus")
+        self._system = Area(id="system", soft_wrap=True, tab_behavior="focus")
         self._problem = Static(id="problem")
         self._asked = Input(id="asked", compact=True, placeholder=_("Title of the preset"))
 
