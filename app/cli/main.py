@@ -82,8 +82,9 @@ def run(argv: list[str] | None = None) -> NoReturn:
             raise
         from app.core.plain import plain
 
-        # A sentence may quote a file's name or a server's words.
-        click.echo(f"ling-chat: {plain(shown(str(problem)))}", err=True)
+        # A sentence may quote a file's name or a server's words, and stays one line.
+        told = " ".join(plain(shown(str(problem))).splitlines())
+        click.echo(f"ling-chat: {told}", err=True)
         code = problem.exit_code
     except BrokenPipeError:
         # The reader had enough; Python must not complain about it once more at exit.

@@ -124,6 +124,7 @@ async def test_bytes_that_are_no_text_can_be_sent_from_everywhere(at, tmp_path):
     ("name", "make", "code", "sentence"),
     [
         ("a.pdf", lambda path: real.pdf(path, password="x"), 2, "a.pdf is encrypted."),
+        ("no\n\x1b[31mfile.txt", lambda path: None, 2, "/no file.txt. Check the path."),
         ("b.docx", lambda path: path.write_bytes(b"PK\3\4rubbish"), 1, "b.docx is damaged"),
     ],
 )
