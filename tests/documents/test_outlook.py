@@ -1,13 +1,16 @@
 """Messages as Outlook keeps them."""
 
 import struct
+from random import Random
 
 import pytest
 import real_files as real
+from compressed_rtf import compress
 from msgforge import Message
 
 from app.core.documents import read_document
-from engine_bridge.errors import UsageError
+from app.core.documents.formats.lzfu import decompress
+from engine_bridge.errors import BridgeError
 
 TO = [("ann@hazel.example", "ann@hazel.example"), ("li@hazel.example", "李雷")]
 
@@ -94,11 +97,43 @@ def test_a_page_in_an_unknown_code_page_is_read(tmp_path):
     assert real.CHINESE in read_document(tmp_path / "letter.msg").text
 
 
-def test_a_message_of_rtf_alone_is_told_with_its_cure(tmp_path):
+RTF = rb"{\rtf1\ansi{\fonttbl\f0 Arial;}\f0 The first.\par The second.}"
+
+
+def rtf_alone(rtf: bytes = b"") -> bytes:
+    """A message with no other body; the RTF is of `real.HTML`, or given as it lies in the file."""
     data = Message(subject="Lease", html_body=real.HTML, to=TO).as_bytes()
     data = renamed(data, (BODY, UNICODE), (OTHER, UNICODE))
     data = renamed(data, (HTML, BINARY), (OTHER, BINARY))
-    (tmp_path / "letter.msg").write_bytes(data)
-    with pytest.raises(UsageError, match="holds its text as RTF alone") as told:
+    at = data.index(b"LZFu") - 8
+    return data[:at] + rtf + data[at + len(rtf) :]
+
+
+def test_a_message_of_rtf_alone_is_read(tmp_path):
+    (tmp_path / "letter.msg").write_bytes(rtf_alone())
+    text = read_document(tmp_path / "letter.msg").text
+    assert "Subject: Lease\n" in text
+    assert real.FACT in text
+    assert real.CHINESE in text
+    assert "rtf" not in text
+    assert "| 7.2 | 900 |" in text, "the page that it was is there again"
+    assert "alert" not in text
+
+    (tmp_path / "letter.msg").write_bytes(rtf_alone(compress(RTF, compressed=False)))
+    assert read_document(tmp_path / "letter.msg").text.endswith("\n\nThe first.\nThe second.\n")
+
+
+def test_compressed_and_plain_rtf_are_unpacked_as_they_were():
+    random = Random(7)
+    words = [b"{\\rtf1 ", b"hello ", b"\\par ", b"\0", b"the tenant pays " * 3]
+    for count in (0, 1, 40, 3_000):
+        rtf = b"".join(random.choices(words, k=count)) + random.randbytes(count % 41)
+        for is_compressed in (True, False):
+            assert decompress(compress(rtf, compressed=is_compressed)) == rtf
+
+
+@pytest.mark.parametrize("rtf", [b"\0" * 16, b"\xff" * 40, struct.pack("<II", 12, 9) + b"XXXX"])
+def test_damaged_rtf_costs_a_sentence(rtf, tmp_path):
+    (tmp_path / "letter.msg").write_bytes(rtf_alone(rtf))
+    with pytest.raises(BridgeError, match="is damaged or not what its name says"):
         read_document(tmp_path / "letter.msg")
-    assert "plain text" in told.value.cure

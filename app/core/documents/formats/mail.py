@@ -4,6 +4,7 @@ import codecs
 import email
 import email.policy
 import mailbox
+import re
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
 from email.message import EmailMessage
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.core.documents.decode import decode
+from app.core.documents.formats import lzfu
 from app.core.documents.formats.extracted import Extracted
+from app.core.documents.formats.office import rtf_text
 from app.core.documents.formats.web_page import to_markdown
 from app.core.documents.progress import Progress, Report
-from engine_bridge.errors import BridgeError, UsageError
+from engine_bridge.errors import BridgeError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _RTF_BODY = 0x1009
 """A property of a .msg."""
+_HTML_TAG = re.compile(rb"\{\\\*\\htmltag\d* ?")
+_RTF_ONLY = re.compile(rb"\\htmlrtf1?(?![a-z0-9]).*?\\htmlrtf0 ?", re.DOTALL)
 _OR_GUESSED = "or_guessed_"
 
 
@@ -62,14 +67,19 @@ def read_msg(path: Path, title: str, report: Report) -> Extracted:
     }
     lines = [f"{name}: {value}" for name, value in heads.items() if value]
     body = message.body or to_markdown(message.html_body or "")[0]
-    if not body.strip() and message.properties.binary_prop_value(_RTF_BODY):
-        raise UsageError(
-            f"{title} holds its text as RTF alone, which is not read.",
-            "Save it as HTML or plain text and attach that.",
-        )
+    if not body.strip() and (rtf := message.properties.binary_prop_value(_RTF_BODY)):
+        body = _from_rtf(lzfu.decompress(rtf))
     found.add("\n".join(lines) + f"\n\n{body}")
     _note(found, len(message.attachments))
     return found
+
+
+def _from_rtf(rtf: bytes) -> str:
+    """The body. Where it was HTML, Outlook has that in its RTF: the tags in groups of their own,
+    what only RTF needs between marks."""
+    if b"\\fromhtml" not in rtf[:200]:
+        return rtf_text(rtf)
+    return to_markdown(rtf_text(_HTML_TAG.sub(b"{", _RTF_ONLY.sub(b"", rtf))))[0]
 
 
 def _mistrust_code_pages(message: "Message") -> None:

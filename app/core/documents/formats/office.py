@@ -103,9 +103,13 @@ def read_odp(path: Path, title: str, report: Report) -> Extracted:
 
 
 def read_rtf(path: Path, title: str, report: Report) -> Extracted:
+    found = Extracted("rtf")
+    found.add(rtf_text(path.read_bytes()))
+    return found
+
+
+def rtf_text(data: bytes) -> str:
+    """What RTF says, without its looks."""
     from striprtf.striprtf import rtf_to_text
 
-    found = Extracted("rtf")
-    text = path.read_bytes().decode("latin-1")
-    found.add(str(rtf_to_text(text, errors="replace")))  # type: ignore[no-untyped-call]
-    return found
+    return str(rtf_to_text(data.decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
