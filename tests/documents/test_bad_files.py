@@ -56,6 +56,17 @@ def test_a_pipe_without_and_with_a_writer(tmp_path, reader, monkeypatch):
         assert read_document(tmp_path / "pipe.txt", reader=reader).text == "late\n"
 
 
+def test_a_terminal_is_not_read(reader):
+    ours, theirs = os.openpty()
+    try:
+        os.write(ours, b"typed for somebody else\n")
+        refused(reader, Path(os.ttyname(theirs)), "is a terminal")
+        assert os.read(theirs, 100) == b"typed for somebody else\n"
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
 def test_waiting_for_a_pipe_can_be_cancelled(tmp_path):
     os.mkfifo(tmp_path / "pipe.txt")
 

@@ -65,6 +65,8 @@ def read_file(path: Path, report: Report, reader: Reader) -> Document:
         if stat.S_ISFIFO(status.st_mode):
             return document_from_bytes(_from_pipe(path, reader), title, report, reader)
         with path.open("rb") as file:
+            if file.isatty():  # what is typed there is meant for the app
+                raise UsageError(f"{path} is a terminal.", "Give a file, or paste the text.")
             head = file.read(_HEAD)
             if stat.S_ISREG(status.st_mode) and needs_worker(head, title):
                 return reader.read(path, title, report)
