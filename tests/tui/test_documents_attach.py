@@ -10,7 +10,16 @@ from textual import events
 from textual.widgets import Input
 
 from app.tui.composer.chips import Chip, ReadingChip
-from app.tui.composer.offers import Wanted, dropped, fitting, inside, mention, mentions, wanted
+from app.tui.composer.offers import (
+    Wanted,
+    below,
+    dropped,
+    fitting,
+    inside,
+    mention,
+    mentions,
+    wanted,
+)
 from app.tui.screens.attach import AttachScreen, FolderScreen
 
 
@@ -65,12 +74,13 @@ def test_the_likeliest_path_comes_first() -> None:
 def test_a_folder_lists_folders_first_and_hidden_names_only_when_asked(tmp_path: Path) -> None:
     root = tmp_path / "x"
     (root / "b").mkdir(parents=True)
-    for name in ("a.txt", ".hidden", "C.txt"):
+    for name in ("a.txt", ".hidden", "C.txt", "c\nommand.txt", "c\x1b[31m.txt"):
         (root / name).touch()
     assert inside(f"{root}/") == [f"{root}/b/", f"{root}/a.txt", f"{root}/C.txt"]
     assert inside(f"{root}/c") == [f"{root}/C.txt"]
     assert inside(f"{root}/.h") == [f"{root}/.hidden"]
     assert inside(f"{root}/none/") == []
+    assert sorted(below(root)) == ["C.txt", "a.txt"]
 
 
 async def test_attach_completes_a_path_and_reads_the_file(home: Path, folder: Path) -> None:

@@ -128,6 +128,7 @@ def below(root: Path) -> list[str]:
         until = time.monotonic() + PATIENCE_S
         found = takewhile(lambda _path: time.monotonic() < until, by_walk(root))
         files = list(islice(found, MOST_FILES))
+    files = [path for path in files if path.isprintable()]
     folders = {f"{folder}/" for path in files for folder in _parents(path)}
     return [*files, *folders]
 
@@ -139,7 +140,8 @@ def _parents(path: str) -> Iterable[str]:
 
 
 def inside(typed: str) -> list[str]:
-    """What a folder holds whose name starts as typed; folders end with a slash."""
+    """What a folder holds whose name starts as typed; folders end with a slash. A name with a line
+    end or a control sequence is none that can be typed."""
     folder, _slash, name = typed.rpartition("/")
     base = f"{folder}/" if _slash else ""
     try:
@@ -148,6 +150,7 @@ def inside(typed: str) -> list[str]:
                 f"{base}{entry.name}{'/' if entry.is_dir() else ''}"
                 for entry in entries
                 if entry.name.lower().startswith(name.lower())
+                and entry.name.isprintable()
                 and (name.startswith(".") or not entry.name.startswith("."))
             ]
     except (OSError, ValueError):
