@@ -48,7 +48,8 @@ def test_a_busy_core_is_not_counted_as_free(monkeypatch):
     hog = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         time.sleep(1.0)
-        assert machine._busy_cores() > 0.3
+        # Other tests may have the cores for a moment.
+        assert any(machine._busy_cores() > 0.3 for _look in range(10))
     finally:
         hog.kill()
         hog.wait()

@@ -177,11 +177,11 @@ def words(choice: Choice) -> str:
                 title=choice.title, tokens=choice.frees_tokens
             )
         case TakePart() if choice.unit == "pages":
-            return _("take pages {first} to {last} of {title}").format(
+            return _("take pages {first} to {last} of {title} (--pages {first}-{last})").format(
                 first=choice.first, last=choice.last, title=choice.title
             )
         case TakePart():
-            return _("take lines {first} to {last} of {title}").format(
+            return _("take lines {first} to {last} of {title} (--pages {first}-{last})").format(
                 first=choice.first, last=choice.last, title=choice.title
             )
         case DropTurns():
