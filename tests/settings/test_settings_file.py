@@ -112,3 +112,13 @@ def test_a_pipe_where_the_settings_should_be_is_a_sentence_and_is_not_waited_for
     os.mkfifo(settings.path())
     with pytest.raises(UsageError, match=r"cannot be read: .*it is no file"):
         settings.load()
+
+
+def test_a_file_that_broke_while_the_app_runs_is_told_and_kept(file: Path) -> None:
+    found = settings.load()
+    file.write_text("[appearance]\ntheme =\n")
+    with pytest.raises(UsageError, match="broken at line 2"):
+        found.put("engine.keep", True)
+    assert file.read_text() == "[appearance]\ntheme =\n"
+    with pytest.raises(UsageError, match="broken at line 2"):
+        settings.unknown()

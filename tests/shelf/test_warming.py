@@ -103,8 +103,8 @@ async def test_what_the_user_stops_rests_until_it_is_asked_for(opened):
         document = talk.documents[0].sha256
         await until(lambda: 0.1 < warmer.warmth(document).share < 0.8, "a part is read")
         assert warmer.stop()
-        await until(lambda: engine.status.state is EngineState.BUSY, "the end of a batch", 5)
         await until(lambda: engine.status.state is EngineState.READY, "a resting engine")
+        warmer.poke()
         await asyncio.sleep(1.5)  # it says that it is ready once a second
         assert not warmer.is_warming
         assert warmer.warmth(document).share < 1

@@ -51,9 +51,13 @@ class Settings(schema.Settings):
         Raises UsageError for a broken file, BridgeError when it cannot be written.
         """
         import tomlkit
+        from tomlkit.exceptions import ParseError
 
         now = self.model_dump()
-        document = tomlkit.parse(_text())
+        try:
+            document = tomlkit.parse(_text())
+        except ParseError as problem:  # broken by another hand while the app runs
+            raise _broken(_("line {line}").format(line=problem.line)) from problem
         _merge(document, now, self._saved)
         try:
             files.replace(path(), tomlkit.dumps(document))
@@ -73,22 +77,12 @@ def path() -> Path:
 
 def load() -> Settings:
     """The settings. Raises UsageError with the place of the mistake if the file is broken."""
-    text = _text()
     try:
-        found = Settings.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as problem:
-        line = re.search(r"at line (\d+)", str(problem))
-        last = len(text.splitlines())  # for what is missing at the end
-        where = _("line {line}").format(line=line[1] if line else last)
+        found = Settings.model_validate(_values())
     except ValidationError as problem:
-        where = ".".join(str(part) for part in problem.errors()[0]["loc"])
-    else:
-        found._saved = found.model_dump()
-        return found
-    raise UsageError(
-        _("The settings in {path} are broken at {where}.").format(path=path(), where=where),
-        _("Mend or remove the file."),
-    )
+        raise _broken(".".join(str(part) for part in problem.errors()[0]["loc"])) from problem
+    found._saved = found.model_dump()
+    return found
 
 
 def sets_keys_or_theme() -> bool:
@@ -107,7 +101,7 @@ def sets_keys_or_theme() -> bool:
 def unknown() -> list[str]:
     """Names in the file that no setting has: they are kept, and do nothing. Raises UsageError."""
     found = []
-    for section, values in tomllib.loads(_text()).items():
+    for section, values in _values().items():
         field = schema.Settings.model_fields.get(section)
         kind = field.annotation if field else None
         if field is None and section != "theme":  # it stood there once, and is read
@@ -115,6 +109,23 @@ def unknown() -> list[str]:
         elif isinstance(kind, type) and issubclass(kind, schema.Section):
             found += [f"{section}.{name}" for name in values if name not in kind.model_fields]
     return found
+
+
+def _values() -> dict[str, Any]:
+    text = _text()
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        line = re.search(r"at line (\d+)", str(problem))
+        last = len(text.splitlines())  # for what is missing at the end
+        raise _broken(_("line {line}").format(line=line[1] if line else last)) from problem
+
+
+def _broken(where: str) -> UsageError:
+    return UsageError(
+        _("The settings in {path} are broken at {where}.").format(path=path(), where=where),
+        _("Mend or remove the file."),
+    )
 
 
 def _text() -> str:

@@ -73,7 +73,7 @@ class Warmer:
         """What was typed and read last."""
         self._rested_at = 0.0
         self._stopped: Prefix | None = None
-        """What the user stopped, and is warmed again only when asked."""
+        """What the user stopped last, and is warmed again only when asked."""
         self._unasked: Prefix | None = None
         """What was lost by a restart, and is warmed again only when asked."""
 
@@ -159,8 +159,9 @@ class Warmer:
 
     @property
     def is_reading_documents(self) -> bool:
-        """Whether more than what is typed is read."""
-        return self._doing is not None and not self._doing.typed
+        """Whether more than what is typed is read; what is only being kept on disk was read."""
+        doing = self._doing
+        return doing is not None and not doing.typed and not self._cached.holds(doing)
 
     def warmth(self, sha256: str) -> Warmth:
         """The state of an attached document; cold for any other."""

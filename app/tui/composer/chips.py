@@ -24,7 +24,7 @@ CROSS = 3
 
 
 class Chip(Static, can_focus=True):
-    """One document: its title, its size, and a cross to remove it."""
+    """One document: its title, what it takes, and a cross to remove it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", _("Read document"), id="chip.open"),
@@ -54,14 +54,9 @@ class Chip(Static, can_focus=True):
     def show(self, row: Row) -> None:
         """Show what is known of the document now."""
         if row != self.row:
-            was = len(self._facts(self.row))
+            was = self._content(None).cell_length
             self.row = row
-            self.refresh(layout=len(self._facts(row)) != was)
-
-    @staticmethod
-    def _facts(row: Row) -> str:
-        """What it takes; while the engine reads it, how far that is."""
-        return row.state() if row.warm == "warming" else row.size()
+            self.refresh(layout=self._content(None).cell_length != was)
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return self._content(None).cell_length
@@ -70,11 +65,14 @@ class Chip(Static, can_focus=True):
         return self._content(self.size.width)
 
     def _content(self, width: int | None) -> Content:
-        """What has no room within `width` is the end of the title."""
+        """What has no room within `width` is the time that is left, then the end of the title."""
         row = self.row
         cross = "×" if self._glyphs is UNICODE else "x"
-        rest = Content.assemble((f"  {self._facts(row)} {cross}", "$muted"))
         title = Content(row.title)
+        for facts in row.facts():
+            rest = Content.assemble((f"  {facts} {cross}", "$muted"))
+            if width is None or title.cell_length + rest.cell_length + 2 <= width:
+                break
         if width is not None:
             title = title.truncate(max(4, width - rest.cell_length - 2), ellipsis=True)
         return Content.assemble(row.sign(self._glyphs), " ", title, rest)

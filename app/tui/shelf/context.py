@@ -92,12 +92,11 @@ class Context:
         """Whether documents are read ahead."""
         return self.warmer is not None and self.warmer.is_reading_documents
 
-    def stop_warming(self) -> bool:
-        """Let the engine rest; False where it reads nothing ahead."""
-        if self.warmer is None or not self.warmer.stop():
-            return False
-        self._chat.notify(_("Stopped reading ahead. The rest is read with your next question."))
-        return True
+    def stop_warming(self) -> None:
+        """Let the engine rest where it reads ahead."""
+        if self.warmer is not None and self.warmer.stop():
+            told = _("Stopped reading ahead. The rest is read with your next question.")
+            self._chat.notify(told)
 
     def status_changed(self) -> None:
         """The engine may be another one, or be ready now."""

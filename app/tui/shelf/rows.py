@@ -57,6 +57,13 @@ class Row:
             found.append(_("{n:,} tok").format(n=self.tokens))
         return " ".join(found)
 
+    def facts(self) -> tuple[str, ...]:
+        """What there is to tell in a few words, the longest first: what it takes; while the engine
+        reads it, how far that is."""
+        if self.warm != "warming" or not self.share:
+            return (self.size(),)
+        return self.state(), f"{self.share:.0%}"
+
     def of_context(self) -> str:
         """How much of the context it takes."""
         if self.tokens is None or not self.context_tokens:

@@ -45,7 +45,7 @@ class Shelf(OptionList):
 
     class Asked(Message):
         """The user wants a document of an earlier session (`what` is "add"), or what a restart of
-        the engine lost to be read again ("warm")."""
+        the engine lost or they stopped themselves to be read ("warm")."""
 
         def __init__(self, what: str) -> None:
             super().__init__()
@@ -137,5 +137,5 @@ class Shelf(OptionList):
         self.post_message(self.Asked("add"))
 
     def action_warm(self) -> None:
-        """Read again what a restart of the engine lost."""
+        """Read what a restart of the engine lost, or what was stopped."""
         self.post_message(self.Asked("warm"))
