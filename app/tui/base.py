@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.command import CommandPalette, DiscoveryHit, Hits, Provider
 from textual.filter import LineFilter
@@ -44,6 +45,11 @@ class BaseApp(App[None]):
     def notify(self, message: str, **options: Any) -> None:
         """A toast; sentences of engine_bridge in the user's language."""
         super().notify(shown(message), **options)
+
+    def pop_screen(self) -> AwaitComplete:
+        """Back to the screen below. The lowest one stays: a key that leaves a screen may be pressed
+        again before that is left."""
+        return super().pop_screen() if len(self.screen_stack) > 1 else AwaitComplete()
 
     def action_command_palette(self) -> None:
         """Every command, in the user's language."""

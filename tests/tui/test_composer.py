@@ -164,3 +164,23 @@ async def test_a_screen_that_was_left_and_a_palette_not_drawn_yet_end_nothing(ho
             app.post_message(events.Key("pageup", None))
             await pilot.pause(0.005)
         assert isinstance(app.screen, Palette)
+
+
+async def test_the_lowest_screen_stays(home: Path) -> None:
+    async with running() as (app, pilot, composer):
+        await pilot.press("ctrl+b")
+        app.pop_screen()
+        app.pop_screen()
+        await pilot.press("a")
+        assert app.screen is app.chat
+        assert composer.text == "a"
+
+
+async def test_a_document_is_dropped_once_however_often_it_is_asked(home: Path) -> None:
+    async with running() as (app, _pilot, _):
+        document = document_from_bytes(b"one", "x.txt")
+        app.conversation.attach(document)
+        app.chat.desk.drop(document)
+        app.chat.desk.drop(document)
+        app.chat.desk.shift(document, 1)
+        assert not app.conversation.documents

@@ -196,13 +196,16 @@ class Desk:
     # Getting out
 
     def drop(self, document: Document) -> None:
-        """Let go of a document."""
-        self._conversation.documents.remove(document)
-        self._documents_changed()
+        """Let go of a document, unless that was done already."""
+        if document in self._conversation.documents:
+            self._conversation.documents.remove(document)
+            self._documents_changed()
 
     def shift(self, document: Document, step: int) -> None:
         """Move a document, unless the engine's cache has been filled in the present order."""
         documents = self._conversation.documents
+        if document not in documents:
+            return
         at = documents.index(document)
         to = at + step
         if not 0 <= to < len(documents):
