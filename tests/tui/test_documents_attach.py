@@ -83,6 +83,17 @@ def test_a_folder_lists_folders_first_and_hidden_names_only_when_asked(tmp_path:
     assert sorted(below(root)) == ["C.txt", "a.txt"]
 
 
+def test_every_name_that_can_be_typed_is_offered_and_no_other(tmp_path: Path) -> None:
+    good = ["报告　终稿.pdf", "Screen 9.41\u202fAM.png", "a\u00a0b.txt", "mi\u200crooz\u200d.txt"]
+    for name in (*good, "a\u2028b", "a\x85b", "a\u202eb", "a\nb"):
+        (tmp_path / name).touch()
+    with open(bytes(tmp_path) + b"/a\xff.txt", "wb"):
+        pass
+    assert sorted(below(tmp_path)) == sorted(good)
+    assert sorted(inside(f"{tmp_path}/")) == sorted(f"{tmp_path}/{name}" for name in good)
+    assert [mentions(f"Read {mention(name)} now") for name in good] == [[name] for name in good]
+
+
 async def test_attach_completes_a_path_and_reads_the_file(home: Path, folder: Path) -> None:
     async with running() as (app, pilot, composer):
         await pilot.press(*"/at")

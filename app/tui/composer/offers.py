@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Literal
 
+from app.core.plain import is_plain
 from app.tui.composer import slash
 from engine_bridge.paths import expanded
 
@@ -24,6 +25,7 @@ STEP = 5_000
 """Paths that are matched at a time: no other thread runs meanwhile."""
 _MENTION = re.compile(r"(?:^|(?<=\s))@(?:\"([^\"]*)|([^\s\"]*))$")
 _COMMAND = re.compile(r"/([a-z]*)$")
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 _ARGUMENT = re.compile(r"/([a-z]+) +(.*)$")
 
 
@@ -128,7 +130,7 @@ def below(root: Path) -> list[str]:
         until = time.monotonic() + PATIENCE_S
         found = takewhile(lambda _path: time.monotonic() < until, by_walk(root))
         files = list(islice(found, MOST_FILES))
-    files = [path for path in files if path.isprintable()]
+    files = [path for path in files if _can_be_typed(path)]
     folders = {f"{folder}/" for path in files for folder in _parents(path)}
     return [*files, *folders]
 
@@ -139,9 +141,15 @@ def _parents(path: str) -> Iterable[str]:
         yield path
 
 
+def _can_be_typed(name: str) -> bool:
+    """Whether the box and a message keep the name as it is: a line end in it would send what stands
+    before it, and bytes that are no text cannot be sent. `isprintable` would refuse more: every
+    space but ASCII's, as in Chinese names and the screenshots of macOS."""
+    return is_plain(name) and len(name.splitlines()) == 1 and not _NO_TEXT.search(name)
+
+
 def inside(typed: str) -> list[str]:
-    """What a folder holds whose name starts as typed; folders end with a slash. A name with a line
-    end or a control sequence is none that can be typed."""
+    """What a folder holds whose name starts as typed; folders end with a slash."""
     folder, _slash, name = typed.rpartition("/")
     base = f"{folder}/" if _slash else ""
     try:
@@ -150,7 +158,7 @@ def inside(typed: str) -> list[str]:
                 f"{base}{entry.name}{'/' if entry.is_dir() else ''}"
                 for entry in entries
                 if entry.name.lower().startswith(name.lower())
-                and entry.name.isprintable()
+                and _can_be_typed(entry.name)
                 and (name.startswith(".") or not entry.name.startswith("."))
             ]
     except (OSError, ValueError):
