@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.core.documents.decode import decode
-from app.core.documents.formats import lzfu
 from app.core.documents.formats.extracted import Extracted
 from app.core.documents.formats.office import rtf_text
 from app.core.documents.formats.web_page import to_markdown
@@ -53,6 +52,7 @@ def read_mbox(path: Path, title: str, report: Report) -> Extracted:
 
 
 def read_msg(path: Path, title: str, report: Report) -> Extracted:
+    from compressed_rtf import decompress
     from oxmsg import Message
 
     found = Extracted("mail")
@@ -68,7 +68,7 @@ def read_msg(path: Path, title: str, report: Report) -> Extracted:
     lines = [f"{name}: {value}" for name, value in heads.items() if value]
     body = message.body or to_markdown(message.html_body or "")[0]
     if not body.strip() and (rtf := message.properties.binary_prop_value(_RTF_BODY)):
-        body = _from_rtf(lzfu.decompress(rtf))
+        body = _from_rtf(decompress(rtf))
     found.add("\n".join(lines) + f"\n\n{body}")
     _note(found, len(message.attachments))
     return found
