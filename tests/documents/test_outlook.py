@@ -51,12 +51,14 @@ def test_a_message_of_html_alone_becomes_text(tmp_path):
 
 
 UNICODE, STRING8, BINARY = 0x1F, 0x1E, 0x102
-BODY, HTML = 0x1000, 0x1013
+SUBJECT, BODY, HTML = 0x0037, 0x1000, 0x1013
+SHOWN_NAME, FILE_NAME = 0x3001, 0x3707
+OF_BODY, OF_STRINGS = 0x3FDE, 0x3FFD
 OTHER = 0x6F00
-"""Properties: their types and numbers; the last means nothing."""
+"""Properties: their types and numbers, with those of the two code pages; the last means nothing."""
 
 
-def renamed(data: bytes, one: tuple[int, int], other: tuple[int, int]) -> bytes:
+def renamed(data: bytes, one: tuple[int, int], other: tuple[int, int], times: int = 1) -> bytes:
     """The message with another number and type of a property, in its table and its stream."""
 
     def places(number: int, kind: int) -> tuple[bytes, bytes]:
@@ -64,16 +66,15 @@ def renamed(data: bytes, one: tuple[int, int], other: tuple[int, int]) -> bytes:
         return struct.pack("<HHI", kind, number, 6), stream
 
     for before, after in zip(places(*one), places(*other), strict=True):
-        assert data.count(before) == 1
+        assert data.count(before) == times
         data = data.replace(before, after)
     return data
 
 
-def with_code_page(data: bytes, page: int) -> bytes:
-    head = struct.pack("<HHI", 3, 0x3FDE, 6)
-    before = head + struct.pack("<I", 65001)
+def with_code_page(data: bytes, page: int, which: int = OF_BODY) -> bytes:
+    before = struct.pack("<HHII", 3, OF_BODY, 6, 65001)
     assert data.count(before) == 1
-    return data.replace(before, head + struct.pack("<I", page))
+    return data.replace(before, struct.pack("<HHII", 3, which, 6, page))
 
 
 @pytest.mark.parametrize("page", [1251, 65001, 99999], ids=["right", "wrong", "unknown"])
@@ -86,6 +87,35 @@ def test_8_bit_strings_are_read_whatever_their_code_page_is_called(page, tmp_pat
     text = read_document(tmp_path / "letter.msg").text
     assert "Subject: Lease 租约\n" in text
     assert "Арендатор платит в первый день" in text
+
+
+@pytest.mark.parametrize(
+    ("page", "encoding", "name", "file"),
+    [(936, "gbk", "李雷", "合同.txt"), (1251, "cp1251", "Анна", "Договоры.txt")],
+)
+def test_the_code_page_of_a_message_is_that_of_its_people_and_attachments(
+    page, encoding, name, file, tmp_path
+):
+    in_8_bits = [text.encode(encoding).decode("utf-16-le") for text in (name, file)]
+    sent = Message(subject="Lease", text_body=real.FACT, to=[("li@hazel.example", in_8_bits[0])])
+    sent.attach_bytes(in_8_bits[1], b"a plan")
+    data = sent.as_bytes()
+    for number, times in ((SHOWN_NAME, 2), (FILE_NAME, 1)):
+        data = renamed(data, (number, UNICODE), (number, STRING8), times)
+    (tmp_path / "letter.msg").write_bytes(with_code_page(data, page, OF_STRINGS))
+    text = read_document(tmp_path / "letter.msg").text
+    assert f"To: {name} <li@hazel.example>\n" in text
+    assert f"Attached: {file}\n" in text
+
+
+def test_a_header_that_nobody_can_read_costs_no_more_than_itself(tmp_path):
+    bad = b"Lease\0\x81\x8d\x01\xff".decode("utf-16-le")
+    data = Message(subject=bad, text_body=real.FACT, to=TO).as_bytes()
+    data = renamed(data, (SUBJECT, UNICODE), (SUBJECT, STRING8))
+    (tmp_path / "letter.msg").write_bytes(with_code_page(data, 99999, OF_STRINGS))
+    text = read_document(tmp_path / "letter.msg").text
+    assert "Subject: Lease" in text
+    assert real.FACT in text
 
 
 def test_a_page_in_an_unknown_code_page_is_read(tmp_path):

@@ -4,7 +4,7 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from app.core.documents.formats import docx, mail, office, pdf, structured, web_page
+from app.core.documents.formats import docx, mail, office, outlook, pdf, structured, web_page
 from app.core.documents.formats.extracted import Extracted
 from app.core.documents.limits import MAX_ENTRIES, MAX_UNPACKED
 from app.core.documents.names import CFB, RTF, ZIP, is_pdf, looks_like_html
@@ -29,7 +29,7 @@ _BY_MAIN_PART: dict[str, Reader] = {
 _BY_STREAM: dict[str, Reader] = {
     "Workbook": office.read_sheets,
     "Book": office.read_sheets,
-    "__properties_version1.0": mail.read_msg,
+    "__properties_version1.0": outlook.read_msg,
 }
 _BY_SUFFIX: dict[str, Reader] = {
     ".eml": mail.read_eml,
