@@ -33,7 +33,8 @@ def read_msg(path: Path, title: str, report: Report) -> Extracted:
     found = Extracted("mail")
     message = Message.load(str(path))
     people, attached = message.recipients, message.attachments  # others each time they are asked
-    _mistrust_code_pages(message.properties, *(one.properties for one in (*people, *attached)))
+    parts = [one.properties for one in people] + [one.properties for one in attached]
+    _mistrust_code_pages(message.properties, parts)
     heads = {
         "From": _decoded(message.sender or ""),
         "To": ", ".join(_named(one.name, one.email_address) for one in people),
@@ -58,7 +59,7 @@ def _from_rtf(rtf: bytes) -> str:
     return to_markdown(rtf_text(_HTML_TAG.sub(b"{", _RTF_ONLY.sub(b"", rtf))))[0]
 
 
-def _mistrust_code_pages(message: "Properties", *parts: "Properties") -> None:
+def _mistrust_code_pages(message: "Properties", parts: "list[Properties]") -> None:
     """Let 8-bit strings be read as the message says where that fits them, else as they look.
 
     What it says can be wrong, or nothing that is known; its recipients and attachments say
