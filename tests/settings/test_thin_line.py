@@ -10,10 +10,11 @@ from pathlib import Path
 import pexpect
 import pytest
 from emulator import Emulator
+from textual import events
 
 from app.core import terminal
-from app.tui.thin.driver import LEAVE_S
-from app.tui.thin.pace import ANSWER, ASK, LATE_S, LEAST, LOST_S, MOST, Pace
+from app.tui.thin.driver import LEAVE_S, AnswerParser
+from app.tui.thin.pace import ANSWER, ASK, LATE_S, LEAST, LOST_S, MOST, RECENT, Pace
 from app.tui.thin.writer import ThinWriter
 
 COLUMNS, ROWS = 60, 16
@@ -131,7 +132,7 @@ def test_the_same_is_shown_piece_by_piece_with_the_cursors_row_first(seed: int) 
         thin.feed(writer.changes(120))
         assert thin.seen()[plain.row] == plain.seen()[plain.row]
     while piece := writer.changes(120):
-        assert len(piece) < 120 + 8 * COLUMNS
+        assert len(piece.encode()) < 120 + 8 * COLUMNS
         thin.feed(piece)
     assert thin.seen() == plain.seen()
 
@@ -161,6 +162,24 @@ def test_late_answers_leave_less_room_and_a_silent_terminal_is_not_waited_for() 
         slow.ask(LEAST)
         slow.answered()
     assert slow.room > 10 * LEAST
+    for _ in range(2 * RECENT):  # another way to the terminal, longer and as quick
+        slow.ask(LEAST)
+        now += 4 * LATE_S
+        slow.answered()
+    assert slow.room > 10 * LEAST
+    slow.end()
+    assert slow.ask(LEAST) == ""
+    assert slow.room == 0
+
+
+def test_an_answer_between_the_pieces_of_a_paste_is_none_of_its_text() -> None:
+    heard: list[str] = []
+    parser = AnswerParser(lambda: heard.append("well"))
+    pieces = ("\x1b[200~one ", ANSWER, f"two{ANSWER}{ANSWER}", " three\x1b[201~")
+    (paste,) = [each for piece in pieces for each in parser.feed(piece)]
+    assert isinstance(paste, events.Paste)
+    assert paste.text == "one two three"
+    assert len(heard) == 3
 
 
 def test_another_size_or_another_screen_is_drawn_whole() -> None:
@@ -253,9 +272,10 @@ def test_what_is_typed_waits_while_the_terminal_is_behind_and_leaving_waits_for_
     app.send("é")
     app.expect_exact(ASK)
     app.send("\x11")
-    with pytest.raises(pexpect.TIMEOUT):
-        app.expect(pexpect.EOF, timeout=LEAVE_S / 4)
-    app.send(ANSWER)
+    left = "\x1b[?1049l"
+    assert app.expect_exact([left, pexpect.TIMEOUT], timeout=LEAVE_S / 2) == 1
+    app.send(ANSWER * 20)
+    app.expect_exact(left)
     app.expect(pexpect.EOF)
     assert ANSWER[1:] not in app.before
     app.close()

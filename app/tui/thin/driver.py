@@ -2,20 +2,20 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable
-from threading import Lock
+from collections.abc import Callable, Iterable, Iterator
+from threading import RLock
 from typing import Any
 
 from textual import events
+from textual._ansi_sequences import SYNC_END, SYNC_START
 from textual.keys import Keys
+from textual.message import Message
 
 from app.core import terminal
 from app.tui.driver import Driver, PasteParser
 from app.tui.thin.pace import ANSWER, Pace
 from app.tui.thin.writer import ThinWriter
 
-BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
-"""Around what is to be shown at once, where the terminal can."""
 LEAVE_S = 1.0
 """How long leaving waits for answers: one that comes later would be typed into the shell."""
 
@@ -28,11 +28,13 @@ class ThinDriver(Driver):
         super().__init__(*arguments, **named)
         self._thin = ThinWriter(0, 0, terminal.erases_with_ground())
         self._pace = Pace()
-        self._lock = Lock()  # frames are sent by the app and, those that waited, by the input
+        # Frames are sent by the app and, those that waited, by the input; a signal may stop either.
+        self._lock = RLock()
         self._is_framed = False
+        """Whether the terminal shows a frame at once that is marked as one."""
 
     def write(self, data: str) -> None:
-        if data in (BEGIN, END):
+        if data in (SYNC_START, SYNC_END):
             self._is_framed = True
             return
         try:
@@ -42,14 +44,13 @@ class ThinDriver(Driver):
             return
         with self._lock:
             self._thin.resize(size.columns, size.lines)
-            if at_once := self._thin.take(data):
-                super().write(at_once)
-            self._send()
+            self._send(self._thin.take(data))
 
-    def _send(self) -> None:
-        if data := self._thin.changes(self._pace.room):
-            frame = f"{BEGIN}{data}{END}" if self._is_framed else data
-            super().write(frame + self._pace.ask(len(frame)))
+    def _send(self, at_once: str = "") -> None:
+        data = self._thin.changes(self._pace.room)
+        frame = f"{SYNC_START}{data}{SYNC_END}" if data and self._is_framed else data
+        if out := at_once + frame:
+            super().write(out + self._pace.ask(len(out.encode())))
 
     def new_parser(self) -> PasteParser:
         return AnswerParser(self._answered)
@@ -70,9 +71,13 @@ class ThinDriver(Driver):
         with self._lock:
             self._pace.end()
         until = time.monotonic() + LEAVE_S
-        while self._is_awaited() and time.monotonic() < until:
+        while self._hears() and self._is_awaited() and time.monotonic() < until:
             time.sleep(0.01)
         super().disable_input()
+
+    def _hears(self) -> bool:
+        """Whether somebody reads the input: Textual disables it twice."""
+        return self._key_thread is not None and self._key_thread.is_alive()
 
     def _is_awaited(self) -> bool:
         with self._lock:
@@ -86,6 +91,15 @@ class AnswerParser(PasteParser):
         super().__init__()
         self._answered = answered
 
+    def feed(self, data: str) -> Iterator[Message]:
+        """A multiplexer answers also between two pieces of a paste; it is none of the text."""
+        for _answer in range(data.count(ANSWER)):
+            self._answered()
+        rest = data.replace(ANSWER, "")
+        if rest or not data:  # nothing is the end of the input
+            yield from super().feed(rest)
+
+    # One that was cut between two reads.
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
         if sequence != ANSWER:
             return super()._sequence_to_key_events(sequence, alt)

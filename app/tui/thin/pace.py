@@ -1,5 +1,6 @@
 """How much may be on its way to the terminal: it is asked after each piece whether it has read that
-far, and answers through however many buffers there are between."""
+far, and answers through however many buffers there are between. In tmux, screen and mosh it is they
+who answer, and who see to the line behind them."""
 
 import time
 from collections import deque
@@ -10,6 +11,8 @@ ASK, ANSWER = "\x1b[5n", "\x1b[0n"
 LATE_S = 0.25
 """An answer that takes so much longer than the quickest one was held up by what is before it."""
 LOST_S = 10.0
+RECENT = 64
+"""Answers of which the quickest counts: the line may be another one after a while."""
 LEAST, MOST = 200, 1 << 16
 """Bytes that may be on their way."""
 
@@ -21,13 +24,14 @@ class Pace:
         self._now = now
         self._asked: deque[tuple[float, int]] = deque()
         """When, and after how many bytes since the question before."""
-        self._quickest: float | None = None
+        self._took: deque[float] = deque(maxlen=RECENT)
+        """Seconds of the last answers."""
         self._most = MOST
         self._is_over = False
 
     def ask(self, size: int) -> str:
         """What to send after a piece of this size; whether it answers, one question tells."""
-        if self._is_over or (self._asked and self._quickest is None):
+        if self._is_over or (self._asked and not self._took):
             return ""
         self._asked.append((self._now(), size))
         return ASK
@@ -39,27 +43,29 @@ class Pace:
         on_way = self._on_way
         asked, size = self._asked.popleft()
         took = self._now() - asked
-        self._quickest = min(took, self._quickest or took)
-        if took - self._quickest > LATE_S:
+        self._took.append(took)
+        if took - min(self._took) > LATE_S:
             self._most = max(LEAST, min(self._most, on_way) // 2)
         else:
             self._most = min(MOST, self._most + size)
 
     def end(self) -> None:
-        """Ask no more."""
+        """Ask no more, and send no more."""
         self._is_over = True
 
     @property
     def is_awaited(self) -> bool:
         """Whether an answer is still to come."""
-        return self._quickest is not None and bool(self._asked)
+        return bool(self._took and self._asked)
 
     @property
     def room(self) -> int:
         """Bytes that may be sent now."""
         if self._asked and self._now() - self._asked[0][0] > LOST_S:
             self._asked.clear()
-        return MOST if self._quickest is None else max(0, self._most - self._on_way)
+        if self._is_over:
+            return 0
+        return max(0, self._most - self._on_way) if self._took else MOST
 
     @property
     def _on_way(self) -> int:

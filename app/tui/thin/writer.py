@@ -42,7 +42,9 @@ class ThinWriter:
     def _forget(self, columns: int, rows: int) -> None:
         was = self._wanted
         self._shown = Grid(columns, rows)
-        self._wanted = Grid(columns, rows, row=was.row, column=was.column, style=was.style)
+        self._wanted = Grid(
+            columns, rows, row=was.row, column=was.column, style=was.style, link=was.link
+        )
         self._dirty.clear()
         self._frame.clear()
         self._style = self._at = None
@@ -93,19 +95,20 @@ class ThinWriter:
         if wanted.row in self._dirty:
             self._dirty.discard(wanted.row)
             self._frame.pop(wanted.row, None)
-            self._row(wanted.row, wanted.cells[wanted.row], out)
-        while (self._frame or self._dirty) and sum(map(len, out)) < room:
-            if not self._frame:
-                self._begin_frame(out)
-            number = next(iter(self._frame))
-            self._row(number, self._frame.pop(number), out)
+            out.append(self._row(wanted.row, wanted.cells[wanted.row]))
+        sent = sum(len(each.encode()) for each in out)
+        while (self._frame or self._dirty) and sent < room:
+            out.append(self._next_row() if self._frame else self._begin_frame())
+            sent += len(out[-1].encode())
         if self._link:
             self._relink("", out)
         if self._at != (wanted.row, wanted.column):
             self._move(wanted.row, wanted.column, out)
         return "".join(out)
 
-    def _begin_frame(self, out: list[str]) -> None:
+    def _begin_frame(self) -> str:
+        """Take what is wanted now as the next frame; returns what moves rows up for it."""
+        out: list[str] = []
         rows = sorted(self._dirty)
         self._dirty.clear()
         if len(rows) > 4:
@@ -113,15 +116,22 @@ class ThinWriter:
             rows = list(range(rows[0], rows[-1] + 1))
         # From below: what is new stands there.
         self._frame = {number: list(self._wanted.cells[number]) for number in reversed(rows)}
+        return "".join(out)
 
-    def _row(self, number: int, wanted: Row, out: list[str]) -> None:
+    def _next_row(self) -> str:
+        number = next(iter(self._frame))
+        return self._row(number, self._frame.pop(number))
+
+    def _row(self, number: int, wanted: Row) -> str:
         shown = self._shown.cells[number]
+        out: list[str] = []
         if shown == wanted:
-            return
+            return ""
         is_whole = is_odd(shown) or is_odd(wanted)
         for start, end in [(0, len(wanted))] if is_whole else _runs(shown, wanted):
             self._write(number, wanted, start, end, out)
         shown[:] = wanted
+        return "".join(out)
 
     def _write(self, number: int, wanted: Row, start: int, end: int, out: list[str]) -> None:
         at = start
