@@ -90,7 +90,7 @@ def ask(
     from itertools import zip_longest
 
     from app.cli.documents import ALL, Attaching
-    from app.core.chat.conversation import Conversation, storable
+    from app.core.chat.conversation import Conversation
     from app.core.chat.sampling import of_settings
     from app.core.settings import file as settings
 
@@ -111,9 +111,9 @@ def ask(
             from app.core.chat import presets
 
             presets.find(preset).apply(conversation)
-        conversation.system = storable(system) or conversation.system
+        conversation.system = system or conversation.system
         given: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-        given["stop"] = tuple(map(storable, stop)) or None
+        given["stop"] = tuple(stop) or None
         given["thinking"] = False if no_thinking else None
         conversation.parameters = replace(
             conversation.parameters, **{k: v for k, v in given.items() if v is not None}

@@ -67,7 +67,7 @@ def name_for(status: "EngineStatus", head: str, documents: Sequence[str]) -> str
         return None
     # Values lie in the cache in another order with flash attention than without.
     parts = (model, version("xllamacpp"), f"{FLASH_ATTENTION}", head, *documents)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def entries() -> list[Kept]:

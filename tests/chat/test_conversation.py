@@ -10,8 +10,9 @@ import pytest
 from own_engine import attached
 
 from app.core.chat.conversation import Conversation, Parameters, Turn
-from app.core.context.budget import TooLongError
+from app.core.context.budget import TooLongError, plan
 from app.core.documents import document_from_bytes
+from app.core.shelf.counting import Counter
 from engine_bridge.chat.events import Finished, Message, Text
 from engine_bridge.chat.failures import StreamBroken
 from engine_bridge.chat.flavour import LLAMA_SERVER
@@ -120,12 +121,18 @@ async def test_empty_question_is_wrong_usage_and_leaves_no_turn(text):
     assert not talk.turns
 
 
-async def test_bytes_of_a_command_line_that_are_no_utf8_can_be_sent(real_engine, key):
-    talk = short()
+async def test_bytes_of_a_command_line_or_a_pipe_that_are_no_utf8_can_be_sent(real_engine, key):
+    raw = b"caf\xe9 \xff?".decode("utf-8", "surrogateescape")
+    talk = short(stop=(raw,))
+    talk.system = raw
+    talk.attach(LEASE)
     async with attached(real_engine.url) as engine:
-        await run(talk.ask(b"caf\xe9 \xff?".decode("utf-8", "surrogateescape"), engine))
+        await run(talk.ask(raw, engine))
+        assert (await plan(talk, engine, Counter())).system_tokens
     assert talk.turns[0].text == "caf\ufffd \ufffd?"
     assert talk.turns[1].finish_reason
+    assert talk.messages()[0] == Message("system", "caf\ufffd \ufffd?")
+    assert talk.request().stop == ("caf\ufffd \ufffd?",)
 
 
 def test_documents_come_first_in_the_order_they_were_attached():

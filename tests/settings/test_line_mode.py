@@ -96,6 +96,16 @@ def test_lines_can_be_piped_and_a_backslash_goes_on(host_home: Path, spec: Engin
     assert "Traceback" not in done.stderr
 
 
+def test_piped_bytes_that_are_no_utf8_break_no_request(host_home: Path, spec: EngineSpec) -> None:
+    argv = [*COMMAND, "--plain", "--model", spec.model, "--context", "256"]
+    typed = b"/system Be br\xe8ve.\nSay hello.\n/stop\n"
+    env = os.environ | {"LC_ALL": "C", "LING_CHAT_LANGUAGE": "en"}
+    done = subprocess.run(argv, input=typed, env=env, capture_output=True, check=False)
+    assert b"The system prompt is set." in done.stdout
+    assert re.search(rb"\d+ tokens ", done.stderr), done.stderr
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize("module", ["textual", "rich"])
 def test_the_line_mode_needs_no_screen_library(module: str) -> None:
     code = f"import sys, app.cli.lines.commands as c; print({module!r} in sys.modules, c.COMMANDS)"

@@ -100,7 +100,7 @@ class Conversation:
         elif shelf:
             prompt = [Message("user", shelf)]
         if self.system.strip():
-            prompt.insert(0, Message("system", self.system))
+            prompt.insert(0, Message("system", storable(self.system)))
         return tuple(prompt)
 
     @property
@@ -114,7 +114,8 @@ class Conversation:
     def request(self) -> ChatRequest:
         """What is sent for the active branch as it is."""
         settings = {name: getattr(self.parameters, name) for name in Parameters.__slots__}
-        return ChatRequest(self.messages(), **settings | {"thinking": self.thinking})
+        stop = tuple(map(storable, self.parameters.stop))
+        return ChatRequest(self.messages(), **settings | {"stop": stop, "thinking": self.thinking})
 
     # Branches
 
@@ -298,6 +299,6 @@ def _question(text: str, thinking: bool | None) -> Turn:
 
 
 def storable(text: str) -> str:
-    """The text without lone surrogates, which come from bytes on a command line that are no
-    UTF-8, and which can be neither sent nor stored."""
+    """The text without lone surrogates, which come from bytes on a command line or in a pipe that
+    are no UTF-8, and which can be neither sent nor stored."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
