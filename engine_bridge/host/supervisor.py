@@ -12,7 +12,7 @@ from engine_bridge import paths
 from engine_bridge.backends import backend_named
 from engine_bridge.backends.base import Backend, Diagnosis, Launch, Phase, Running, Watchful
 from engine_bridge.contract import EngineSpec, EngineState, EngineStatus, Load, Optimisation
-from engine_bridge.errors import BridgeError
+from engine_bridge.errors import BridgeError, brief
 from engine_bridge.host.durations import Durations
 from engine_bridge.host.logs import EngineLog
 from engine_bridge.host.process import EngineProcess, command_line, describe_exit
@@ -110,7 +110,7 @@ class Supervisor:
         except Exception as error:
             log.note(traceback.format_exc())
             self._fail(
-                f"The engine host met an error it does not know: {error!r}.",
+                f"The engine host met an error it does not know: {brief(error)}.",
                 f"The details are in {log.path}.",
             )
         finally:

@@ -12,7 +12,7 @@ from app.core.sessions import exchange, export
 from app.core.sessions.importing import read
 from app.core.sessions.records import SessionInfo
 from engine_bridge.chat.events import Timings
-from engine_bridge.errors import BridgeError, UsageError
+from engine_bridge.errors import SHOWN, BridgeError, UsageError
 
 HOSTILE = (
     "<script>alert(1)</script> <img src=x onerror=alert(1)> [link](javascript:alert(1)) "
@@ -174,6 +174,11 @@ BAD = {
         ' "sessions": [{"turns": [{"id": "1", "role": "root"}]}]}',
         "damaged",
     ),
+    "a role of a page": (
+        '{"format": "ling-chat-sessions", "version": 1,'
+        f' "sessions": [{{"turns": [{{"id": "1", "role": "{"word " * 2_000}"}}]}}]}}',
+        "damaged",
+    ),
     "a bad node": (
         '[{"mapping": {"a": {"message": {"author": 7, "content": {"parts": ["x"]}}}}}]',
         "damaged",
@@ -188,8 +193,9 @@ def test_a_bad_file_is_one_sentence(tmp_path: Path, name: str) -> None:
     text, why = BAD[name]
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match=why):
+    with pytest.raises(UsageError, match=why) as told:
         read(path)
+    assert len(str(told.value)) < 2 * SHOWN
 
 
 def test_other_zips_and_missing_files_are_one_sentence(tmp_path):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from app.core.checkup import home
 from app.core.checkup.findings import Finding, Health
 from app.core.i18n import _, shown
-from engine_bridge.errors import BridgeError
+from engine_bridge.errors import BridgeError, brief
 
 __all__ = ["Finding", "Health", "examine"]
 
@@ -33,7 +33,7 @@ def _looked_at(area: str, look: Look) -> Iterator[Finding]:
     except BridgeError as problem:
         yield Finding(area, Health.BAD, shown(problem.reason), shown(problem.cure))
     except Exception as problem:
-        why = _("could not be looked at: {why!r}").format(why=problem)
+        why = _("could not be looked at: {why}").format(why=brief(problem))
         yield Finding(area, Health.WARNING, why)
 
 

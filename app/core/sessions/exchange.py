@@ -20,7 +20,7 @@ from app.core.i18n import _
 from app.core.sessions.records import SessionInfo, known
 from app.core.sessions.store import Incoming
 from engine_bridge.chat.events import Parameters, Timings
-from engine_bridge.errors import UsageError
+from engine_bridge.errors import UsageError, brief
 
 FORMAT = "ling-chat-sessions"
 VERSION = 1
@@ -52,7 +52,7 @@ def from_json(found: Mapping[str, Any]) -> list[Incoming]:
         return [_incoming(each) for each in found["sessions"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(
-            _("This export is damaged: {why!r}.").format(why=error),
+            _("This export is damaged: {why}.").format(why=brief(error)),
             _("Nothing was imported; export it again."),
         ) from error
 

@@ -8,7 +8,7 @@ from typing import Any
 from app.core.i18n import _
 from app.core.sessions import chatgpt, exchange
 from app.core.sessions.store import Incoming
-from engine_bridge.errors import BridgeError, UsageError
+from engine_bridge.errors import BridgeError, UsageError, brief
 
 MAX_BYTES = 2 * 1024**3
 """Of one JSON text; the largest exports known are a tenth of it."""
@@ -78,7 +78,9 @@ def _sessions(text: bytes, path: Path) -> list[Incoming]:
             return chatgpt.from_export(found)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(
-                _("The ChatGPT export {path} is damaged: {why!r}.").format(path=path, why=error),
+                _("The ChatGPT export {path} is damaged: {why}.").format(
+                    path=path, why=brief(error)
+                ),
                 _("Nothing was imported; download it again."),
             ) from error
     raise UsageError(
