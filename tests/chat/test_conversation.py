@@ -10,6 +10,7 @@ import pytest
 from own_engine import attached
 
 from app.core.chat.conversation import Conversation, Parameters, Turn
+from app.core.chat.prompt import document_prompt
 from app.core.context.budget import TooLongError, plan
 from app.core.documents import document_from_bytes
 from app.core.shelf.counting import Counter
@@ -119,6 +120,16 @@ async def test_empty_question_is_wrong_usage_and_leaves_no_turn(text):
     with pytest.raises(UsageError, match="no question"):
         await run(talk.ask(text, None))
     assert not talk.turns
+
+
+def test_each_of_many_documents_is_written_once():
+    talk = short()
+    for number in range(40):
+        talk.attach(document_from_bytes(f"The rent is {number}.".encode(), f"{number}.txt"))
+    talk.messages()
+    written = document_prompt.cache_info().misses
+    talk.messages()
+    assert document_prompt.cache_info().misses == written
 
 
 async def test_bytes_of_a_command_line_or_a_pipe_that_are_no_utf8_can_be_sent(real_engine, key):

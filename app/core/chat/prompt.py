@@ -11,6 +11,11 @@ MARK_EVERY = 1_200
 """Characters (some 300 tokens) after which the next line gets a mark: 2% more tokens."""
 MARK_EVERY_PAGED = 6_000
 """The same within a page: only long chapters and sheets are marked inside."""
+KEPT = 64
+"""Written documents that are kept: with one fewer than a conversation has, each question would have
+all of them written again. Each takes as much memory as its text, which is kept with it even when
+it is attached no more: a book is 1 MB, so 64 of them are 128 MB; the largest that can be read at
+all are 64 MB each, but few of those fit into any context."""
 
 _CITE = (
     "Marks such as [p.3] or [l.40] tell the page or line where the text after them starts. "
@@ -30,7 +35,7 @@ def documents_prompt(documents: Iterable[Document]) -> str:
     return "".join(pieces) + (_CITE.format(place=example) if example else "")
 
 
-@functools.lru_cache(maxsize=8)
+@functools.lru_cache(KEPT)
 def document_prompt(document: Document) -> str:
     """The document between tags, with a mark where each page starts and every so many lines.
     Written once: a question needs it several times, and 10 MB take 80 ms.
