@@ -50,8 +50,8 @@ class Made(Rows):
 def labelled(
     label: str, text: str, width: int, column: int = 12, indent: int = 0, colour: str = "$muted"
 ) -> list[Content]:
-    """A quiet label and its text beside it, wrapped within its own column. There is always a gap
-    between them: a label too long for its column widens it."""
+    """A label, quiet where no colour is given, and its text beside it, wrapped within its own
+    column. There is always a gap between them: a label too long for its column widens it."""
     column = max(column, cell_len(label) + 1)
     first, *rest = Content(text).wrap(max(8, width - column - indent)) or [Content("")]
     lead = " " * indent

@@ -77,7 +77,7 @@ class SessionsScreen(Screen[None]):
 
     @on(events.Resize)
     @on(Input.Changed, "#search")
-    def _typed(self) -> None:
+    def _look_again(self) -> None:
         self.run_worker(self._search_soon(), group="search", exclusive=True)
 
     async def _search_soon(self) -> None:

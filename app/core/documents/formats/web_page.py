@@ -22,7 +22,7 @@ def read_html(path: Path, title: str, report: Report) -> Extracted:
     markdown, whole = to_markdown(text)
     found.add(markdown)
     if not whole and not markdown.strip():
-        raise RecursionError
+        raise RecursionError  # as Python's own readers do: `broken` makes one sentence of both
     if not whole:
         found.notes.append(TOO_DEEP)
     return found
