@@ -46,10 +46,10 @@ model: 31 to 34 tokens per CPU-second), while a GPU, as on a Mac, wants more at 
 
 FLASH_ATTENTION = platform.machine().lower() not in ("x86_64", "amd64")
 """Elsewhere llama.cpp decides. On x86 its kernel is slow for fewer than 64 tokens at a time, which
-is what an answer and a second question are (0.5B model, two cores, CPU time, flash attention
-against none; 19 tokens after 2,000: 0.87 and 0.59 s, after 5,900: 5.3 and 1.6 s; decoding there
-4.9 and 7.6 tokens a second), and reading all of a long prompt gains little (47.2 and 46.4 s for
-2,000 tokens, 202 and 226 s for 5,900)."""
+is what an answer and a second question are (0.5B model, two cores, flash attention against none;
+19 tokens after 2,000: 0.25 and 0.24 s, after 5,900: 0.46 and 0.27 s; decoding there 18.9 and 28.4
+tokens a second). Reading all of a long prompt costs more without (23 and 25 CPU seconds for 2,000
+tokens, 90 and 113 for 5,900), but once for a document, and mostly while its reader types."""
 
 ENVIRONMENT = {
     # Threads wait for one another some 700 times a token. Asleep at once, they take as long to be
