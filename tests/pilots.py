@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import resources
+from typing import Any
 
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
@@ -43,14 +44,20 @@ async def running(
 async def until(
     pilot: Pilot[None], condition: Callable[[], object], what: str, seconds: float = 150
 ) -> None:
-    """Let the app run until `condition` holds; fails after `seconds`."""
+    """Let the app run until `condition` holds and the screen has its widgets; fails after
+    `seconds`."""
     deadline = time.monotonic() + seconds
-    while not condition():
+    while not (condition() and _is_made(pilot.app)):
         if time.monotonic() > deadline:
             app = pilot.app
             seen = f"; {app.status.state}, {replies(app)!r}" if isinstance(app, LingChat) else ""
             raise AssertionError(f"never: {what}{seen}")
         await pilot.pause(0.02)
+
+
+def _is_made(app: App[Any]) -> bool:
+    """A screen is on top a moment before it is composed."""
+    return not app.screen_stack or app.screen.is_mounted
 
 
 async def say(pilot: Pilot[None], app: LingChat, text: str) -> None:

@@ -188,6 +188,7 @@ async def test_kill_9_of_the_host_takes_the_engine_along(host_home, spec):
         await asyncio.to_thread(
             wait_for, lambda: not alive(host.engine_pid), LEASE_PROMISE_S, "engine gone"
         )
+        await asyncio.to_thread(wait_for, lambda: not engine.status.state.is_usable, 10, "told")
         with pytest.raises(UnavailableError, match="host ended"):
             await wait_until_ready(engine)
         # The stale state file must fool nobody: the same handle starts afresh.
