@@ -131,9 +131,10 @@ class Meter:
         return grown > 0
 
     def saw_prefill(self, prefill: Prefill) -> None:
-        """The engine reads the prompt; the first of these tells when it began."""
-        if self._began is None:
-            self._began = self._clock() - prefill.elapsed_s
+        """The engine reads the prompt; the one that came with the least delay tells when it
+        began."""
+        began = self._clock() - prefill.elapsed_s
+        self._began = began if self._began is None else min(self._began, began)
 
     def saw_tokens(self) -> None:
         """New tokens came, with text or (half of a character) still without."""
@@ -184,11 +185,12 @@ class Meter:
             uncached = timings.prompt_tokens - (timings.cached_tokens or 0)
             timings = replace(timings, prefill_tokens_per_s=uncached / ttft)
         if self._began is not None:
-            queue = max(0.0, self._began - self._started)
-            timings = replace(timings, queue_s=queue)
+            queue, rest = max(0.0, self._began - self._started), None
             if ttft is not None and timings.prefill_s is not None:
-                rest = max(0.0, ttft - queue - timings.prefill_s)
-                timings = replace(timings, first_token_s=rest)
+                around = max(0.0, ttft - timings.prefill_s)
+                queue = min(queue, around)
+                rest = around - queue
+            timings = replace(timings, queue_s=queue, first_token_s=rest)
         return timings
 
     def _decode_rate(self) -> float | None:
