@@ -113,8 +113,7 @@ def ask(
             presets.find(preset).apply(conversation)
         conversation.system = system or conversation.system
         given: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
-        given["stop"] = tuple(stop) or None
-        given["thinking"] = False if no_thinking else None
+        given |= {"stop": stop or None, "thinking": False if no_thinking else None}
         conversation.parameters = replace(
             conversation.parameters, **{k: v for k, v in given.items() if v is not None}
         )

@@ -262,7 +262,6 @@ def roofline(
 @json_option
 def report(form: str, kind: str | None, last: int | None, out: str | None, as_json: bool) -> None:
     """What the ledger holds, with regressions beyond noise, to read or to share."""
-
     from app.bench import export
     from app.bench.history import history
     from app.core.output import write

@@ -92,6 +92,8 @@ class Server(BaseHTTPRequestHandler):
 class Terminal:
     """A pseudo-terminal that keeps what it gets, and can show a frame at once."""
 
+    step_s, patience_s = 0.1, 30.0
+
     def __init__(self, argv: list[str], columns: int, rows: int, env: dict[str, str]) -> None:
         self.master, slave = pty.openpty()
         self.bursts, self._last = 0, 0.0
@@ -114,12 +116,14 @@ class Terminal:
                     self.write(ANSWER)  # yes, it can show a frame at once
         return found
 
-    def until(self, text: bytes, seconds: float = 30.0) -> None:
-        seen, end = b"", time.monotonic() + seconds
+    def until(self, text: bytes) -> bytes:
+        """What comes until this text has come. Raises TimeoutError."""
+        seen, end = b"", time.monotonic() + self.patience_s
         while text not in seen:
             if time.monotonic() > end:
                 raise TimeoutError(f"{text!r} did not appear in {seen[-2000:]!r}")
-            seen += self.read(0.1)
+            seen += self.read(self.step_s)
+        return seen
 
     def write(self, text: str) -> None:
         os.write(self.master, text.encode())

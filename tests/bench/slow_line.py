@@ -30,6 +30,8 @@ LETTERS = "éßøñ"
 class SlowTerminal(Terminal):
     """Reads `line` bytes a second."""
 
+    step_s, patience_s = STEP_S, 60.0
+
     def __init__(self, line: int, argv: list[str], size: str, env: dict[str, str]) -> None:
         columns, rows = map(int, size.split("x"))
         super().__init__(argv, columns, rows, env)
@@ -51,14 +53,6 @@ class SlowTerminal(Terminal):
                     seen = seen.rpartition(asked)[2]
             self._tail = seen[-8:]
         return found
-
-    def until(self, text: bytes, seconds: float = 60.0) -> bytes:
-        seen, end = b"", time.monotonic() + seconds
-        while text not in seen:
-            if time.monotonic() > end:
-                raise TimeoutError(f"{text!r} did not appear in {seen[-2000:]!r}")
-            seen += self.read(STEP_S)
-        return seen
 
 
 def measure(url: str, line: int, size: str, keys: int) -> None:

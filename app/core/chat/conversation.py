@@ -100,7 +100,7 @@ class Conversation:
         elif shelf:
             prompt = [Message("user", shelf)]
         if self.system.strip():
-            prompt.insert(0, Message("system", storable(self.system)))
+            prompt.insert(0, Message("system", _storable(self.system)))
         return tuple(prompt)
 
     @property
@@ -114,7 +114,7 @@ class Conversation:
     def request(self) -> ChatRequest:
         """What is sent for the active branch as it is."""
         settings = {name: getattr(self.parameters, name) for name in Parameters.__slots__}
-        stop = tuple(map(storable, self.parameters.stop))
+        stop = tuple(map(_storable, self.parameters.stop))
         return ChatRequest(self.messages(), **settings | {"stop": stop, "thinking": self.thinking})
 
     # Branches
@@ -295,10 +295,10 @@ class Conversation:
 def _question(text: str, thinking: bool | None) -> Turn:
     if not text.strip():
         raise UsageError(_("There is no question."), _("Type one, or give it as the prompt."))
-    return Turn("user", storable(text), thinking=thinking)
+    return Turn("user", _storable(text), thinking=thinking)
 
 
-def storable(text: str) -> str:
+def _storable(text: str) -> str:
     """The text without lone surrogates, which come from bytes on a command line or in a pipe that
     are no UTF-8, and which can be neither sent nor stored."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
